@@ -1,4 +1,4 @@
-"""``inflight crawl``: crawl http sites with one strategy, in a worker, and print what was found.
+"""``inflight crawl``: crawl sites with one strategy, in a worker, and print what was found.
 
 It measures nothing: the strategies are used as a crawler. ``job`` makes a ``Job`` of the options, ``_crawled`` runs it
 in the process ``measure.crawl_worker``; the rest prints pages and totals.
@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 
-from inflight.bench.commands.options import one_strategy, option
+from inflight import strategies
+from inflight.bench.commands.options import FILE, one_strategy, option
 from inflight.bench.commands.output import complain, printable, put, say
 from inflight.bench.measure import process
 from inflight.bench.plan.experiment import available
@@ -58,11 +60,14 @@ IN_FLIGHT, IN_FLIGHT_AWAY = 100, 10
 @click.option(
     "--lenient", is_flag=True, help="Also crawl hosts that share the last two labels with a start URL's host."
 )
+@click.option(
+    "--ca", type=FILE, metavar="FILE", help="Trust the CAs in this file for https.  [default: those of the system]"
+)
 @option("--timeout", default="30s", note="A fetch that takes longer fails.")
 @option("--connection", default="keep-alive")
 @option("--json", "as_json", note="One object per URL, then one with the summary.")
 def run(*, strategy: str, as_json: bool, **options: Any) -> int:
-    """Crawl http sites, and print one line per URL.
+    """Crawl http or https sites, and print one line per URL.
 
     At most 10 fetches are in flight on the servers of others, unless --in-flight is given. Ctrl-C ends the crawl; the
     pages that it has are printed.
@@ -70,10 +75,14 @@ def run(*, strategy: str, as_json: bool, **options: Any) -> int:
     \b
     inflight crawl http://localhost:8080/
     inflight crawl http://localhost:8080/ --strategy native_asyncio --in-flight 10 --json
+    inflight crawl https://localhost:8443/ --ca ca.pem
     """
     strategy = available(strategy)
+    order = job(**options)
+    no_tls = strategies.describe(strategy).no_tls
+    need(not (order.is_https and no_tls), f"{strategy} cannot crawl https: {no_tls}")
     try:
-        pages, summary = _crawl(strategy, job(**options), as_json=as_json)
+        pages, summary = _crawl(strategy, order, as_json=as_json)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the crawl was not finished") from None
     if "interrupted" in summary:
@@ -93,6 +102,7 @@ def job(
     max_tries: int,
     exclude: str | None,
     lenient: bool,
+    ca: Path | None,
     timeout: str,
     connection: Connection,
 ) -> Job:
@@ -109,6 +119,11 @@ def job(
             f"--exclude: {str(exclude)[:60]!r} is no regular expression: {error}; simplify it"
         ) from error
     roots = tuple(map(_root, urls))
+    schemes = {root.partition(":")[0] for root in roots}
+    need(len(schemes) == 1, "give http URLs or https URLs, not both: a crawl has one scheme")
+    need(ca is None or schemes == {"https"}, "--ca is for https, and all URLs are http")
+    if ca is not None:
+        _check_cas(ca)
     if in_flight is None:
         away = [host for host in map(host_of, roots) if not is_loopback(host)]
         in_flight = IN_FLIGHT_AWAY if away else IN_FLIGHT
@@ -125,7 +140,20 @@ def job(
         max_tries=max_tries,
         strict=not lenient,
         exclude=exclude,
+        ca=None if ca is None else str(ca.absolute()),
     )
+
+
+def _check_cas(file: Path) -> None:
+    """Raise ExperimentError with one sentence when a file has no certificates."""
+    import ssl
+
+    try:
+        ssl.create_default_context(cafile=file)
+    except ssl.SSLError as error:
+        raise ExperimentError(f"--ca: {file} has no certificates in PEM format") from error
+    except OSError as error:
+        raise ExperimentError(f"--ca: cannot read {file}: {error.strerror}") from error
 
 
 def _crawl(strategy: str, job: Job, *, as_json: bool) -> tuple[list[Page], dict[str, Any]]:
@@ -207,9 +235,8 @@ def _root(url: str) -> str:
         normal = normalise(text)
     except ValueError as error:
         raise ExperimentError(f"{url} is not a URL: {error}") from error
-    need(not text.lower().startswith("https:"), f"{url}: https is not supported yet; give an http URL")
     if normal is None:
-        raise ExperimentError(f"{url} is not an http URL; write it like http://localhost:8080/")
+        raise ExperimentError(f"{url} is not an http URL or an https URL; write it like http://localhost:8080/")
     return normal
 
 
@@ -245,8 +272,13 @@ def _totals(strategy: str, summary: dict[str, Any]) -> str:
 def _advice(pages: Sequence[Page]) -> str:
     """Return what to do when nothing could be fetched."""
     for page in pages:
-        if page.next_url is not None and page.next_url.lower().startswith("https:"):
-            return f"{page.url} redirects to https, which crawl does not support; choose a site on http"
+        other = "http" if page.url.startswith("https:") else "https"
+        if page.next_url is not None and page.next_url.lower().startswith(f"{other}:"):
+            return f"{page.url} redirects to {other}, and a crawl has one scheme; give the URL with {other}"
+        if page.error == "certificate refused":
+            return f"{page.url}: its certificate is expired, of another host, or of an unknown CA (--ca FILE)"
+        if page.error == "TLS error":
+            return f"{page.url}: its port has no usable TLS; does it serve http?"
         if page.error is not None and page.error.startswith("network error"):
             return f"{page.url}: {page.error}; check the network of this machine"
     return "check the URL, and that its server runs"

@@ -15,7 +15,10 @@ from inflight.bench.commands import crawl
 from inflight.bench.measure import server as fake
 from inflight.bench.measure.expected import expected_answer
 from inflight.conformance.servers import (
+    CA,
+    CLOSE,
     HANG,
+    READ_HELLO,
     Script,
     Server,
     moved,
@@ -29,6 +32,7 @@ from tests.patience import FOREVER_S, until
 from tests.ports import free_port
 
 Serve = Callable[[dict[str, Script]], Server]
+ServeTls = Callable[..., Server]
 KEYS = [
     "url", "status", "next_url", "error", "size", "content_type", "encoding", "num_urls", "num_new_urls", "tries",
 ]  # fmt: skip
@@ -41,6 +45,13 @@ def serve() -> Iterator[Serve]:
     """Return a function that opens a server for this test."""
     with serving() as servers:
         yield servers.serve
+
+
+@pytest.fixture
+def serve_tls() -> Iterator[ServeTls]:
+    """Return a function that opens a server of https for this test."""
+    with serving() as servers:
+        yield servers.serve_tls
 
 
 def crawl_json(*arguments: object) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
@@ -158,7 +169,7 @@ def test_a_response_that_is_refused_is_tried_once_and_its_first_wrong_byte_is_na
     assert len(server.observed().requests) == 1
 
 
-TO_HTTPS = "; {}/ redirects to https, which crawl does not support; choose a site on http"
+TO_HTTPS = "; {}/ redirects to https, and a crawl has one scheme; give the URL with https"
 
 
 @pytest.mark.parametrize(
@@ -178,6 +189,50 @@ def test_a_crawl_that_finds_no_page_exits_with_1_and_says_why(
 
     told = f"inflight crawl: nothing could be fetched: 1 with status {status}{advice.format(url)}\n"
     assert (done.code, done.err) == (1, told)
+
+
+# https
+
+
+def test_a_site_on_https_is_crawled_with_its_ca(serve_tls: ServeTls) -> None:
+    base = serve_tls({"/": page("/a", "http://127.0.0.1/"), "/a": page()}).url
+
+    records, summary = crawl_json(f"{base}/", "--ca", CA)
+
+    assert {url: record["status"] for url, record in records.items()} == {f"{base}/": 200, f"{base}/a": 200}
+    assert summary["not_followed"] == {"http link": 1}
+
+
+def test_the_path_of_the_ca_may_be_relative(serve_tls: ServeTls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(CA).parent)
+
+    records, _ = crawl_json(f"{serve_tls({'/': page()}).url}/", "--ca", Path(CA).name)
+
+    assert [record["status"] for record in records.values()] == [200]
+
+
+@pytest.mark.parametrize("options", [(), ("--ca", CA)])
+def test_a_certificate_that_is_refused_is_explained(options: tuple[str, ...], serve_tls: ServeTls) -> None:
+    url = f"{serve_tls({'/': page()}, 'wrong_host').url}/"
+
+    done = call("crawl", url, *options)
+
+    why = f"{url}: its certificate is expired, of another host, or of an unknown CA (--ca FILE)"
+    assert done.code == 1
+    assert done.err == f"inflight crawl: nothing could be fetched: 1 certificate refused; {why}\n"
+
+
+def test_a_server_of_http_is_no_server_of_https(serve_tls: ServeTls) -> None:
+    url = f"{serve_tls({}, hello=(READ_HELLO, response(400), CLOSE)).url}/"
+
+    done = call("crawl", url, "--ca", CA)
+
+    told = f"1 TLS error; {url}: its port has no usable TLS; does it serve http?"
+    assert (done.code, done.err) == (1, f"inflight crawl: nothing could be fetched: {told}\n")
+
+
+    assert done.code == 2
+    assert "asyncio_sockets cannot crawl https: asyncio's functions for sockets take no SSLSocket" in done.err
 
 
 def test_urls_that_fail_are_part_of_a_crawl_that_succeeds(serve: Serve) -> None:
@@ -280,8 +335,8 @@ def test_servers_of_others_get_few_fetches_at_once_unless_the_user_gives_a_numbe
     urls: list[str], in_flight: int | None, limit: int, away: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = crawl.job(
-        urls=urls, in_flight=in_flight, max_redirects=1, max_tries=1, exclude=None, lenient=False, timeout="1s",
-        connection="keep-alive",
+        urls=urls, in_flight=in_flight, max_redirects=1, max_tries=1, exclude=None, lenient=False, ca=None,
+        timeout="1s", connection="keep-alive",
     )  # fmt: skip
 
     assert job.max_in_flight == limit
