@@ -20,7 +20,12 @@ def crawl(job, frontier):
 
 def open_client(job):
     # Happy eyeballs (RFC 8305) would try a second address after 0.25 s, while other clients still wait for the first.
-    connector = aiohttp.TCPConnector(limit=0, force_close=job.connection == "per-fetch", happy_eyeballs_delay=None)
+    connector = aiohttp.TCPConnector(
+        limit=0,
+        force_close=job.connection == "per-fetch",
+        happy_eyeballs_delay=None,
+        ssl=job.tls_context() or True,
+    )
     return aiohttp.ClientSession(
         connector=connector,
         headers=driver.request_headers(job),

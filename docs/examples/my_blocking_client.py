@@ -30,7 +30,9 @@ def crawl(job, frontier):
 
 def open_client(job):
     headers = {**driver.request_headers(job), "Accept-Encoding": urllib3.util.SKIP_HEADER}
-    return urllib3.PoolManager(headers=headers, retries=False, timeout=job.timeout_ns / 1e9)
+    return urllib3.PoolManager(
+        headers=headers, retries=False, timeout=job.timeout_ns / 1e9, ssl_context=job.tls_context()
+    )
 
 
 def get(pool, url, job):
