@@ -215,7 +215,8 @@ class _Stage:
     def listen_tls(self, certificate: str, hello: Script) -> int:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(CERTIFICATES / f"{certificate}.pem")
-        return self.accept_at("127.0.0.1", 0, partial(_TlsConnection, context), (hello, ()))
+        scripts = (hello, ())
+        return self.accept_at("127.0.0.1", 0, partial(_TlsConnection, context), scripts)
 
     def play(self, port: int, scripts: Scripts) -> None:
         self.scripts[port] = scripts

@@ -213,15 +213,25 @@ def test_a_connection_that_was_idle_costs_no_try(subject: Subject, how: str) -> 
         pytest.skip("its connection is never idle")
     if how == "sent a ticket" and NEW_TICKET is None:
         pytest.skip("OpenSSL's function for it is out of reach in this Python")
-    server = subject.serve_tls(
-        {
-            "/first": (("seen", 2), page(), MOMENT, *IDLE[how], ("say", "done")),
-            "/slow": (("hear", "done"), MOMENT, page("/a", "/b")),
-            "*": (("seen", 4), page()),  # so that no connection is used for both
-        }
-    )
+    scripts: dict[str, Script] = {
+        "/first": (
+            ("seen", 2),
+            page(),
+            MOMENT,
+            *IDLE[how],
+            ("say", "done"),
+        ),
+        "/slow": (
+            ("hear", "done"),
+            MOMENT,
+            page("/a", "/b"),
+        ),
+        "*": (("seen", 4), page()),  # so that no connection is used for both
+    }
+    server = subject.serve_tls(scripts)
+    roots = (f"{server.url}/first", f"{server.url}/slow")
 
-    crawled = subject.crawl(f"{server.url}/first", f"{server.url}/slow", ca=CA, max_in_flight=2, max_tries=1)
+    crawled = subject.crawl(*roots, ca=CA, max_in_flight=2, max_tries=1)
 
     assert crawled.outcomes() == dict.fromkeys(("/first", "/slow", "/a", "/b"), 200)
     if subject.is_shared and how == "sent a ticket":  # which is no data, and no reason to drop the connection

@@ -1,5 +1,8 @@
 """The aiohttp client on asyncio: what most people deploy; its own HTTP stack, the same rules of the crawl."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Literal
 
 import aiohttp
@@ -22,6 +25,10 @@ STACK: Literal["shared", "own"] = "own"
 REQUIRES: tuple[str, ...] = ("aiohttp",)
 TLS_BYTES_EACH = 310_000
 
+CLOSING_S = 0.25
+"""How long the servers have for their part of the close over TLS, which the session does not wait for. It is the time
+that the documentation of aiohttp recommends (Graceful Shutdown)."""
+
 ERRORS: Errors = {
     aiohttp.ServerDisconnectedError: ClosedEarlyError,
     aiohttp.ClientPayloadError: ClosedEarlyError,
@@ -34,7 +41,16 @@ def crawl(job: Job, frontier: Frontier) -> None:
     crawl_in_tasks(job, frontier, open_client, get, ERRORS)
 
 
-def open_client(job: Job) -> aiohttp.ClientSession:
+@asynccontextmanager
+async def open_client(job: Job) -> AsyncIterator[aiohttp.ClientSession]:
+    """Open a session; over TLS, wait at the end."""
+    async with make_session(job) as session:
+        yield session
+    if job.is_https:
+        await asyncio.sleep(CLOSING_S)
+
+
+def make_session(job: Job) -> aiohttp.ClientSession:
     """Return a session that does no more than the job says: no cookies, no decoding, no limit but the workers."""
     connector = aiohttp.TCPConnector(
         limit=0,

@@ -1,5 +1,8 @@
 """aiohttp, as we use it."""
 
+import asyncio
+from contextlib import asynccontextmanager
+
 import aiohttp
 from yarl import URL
 
@@ -18,7 +21,8 @@ def crawl(job, frontier):
     driver.crawl_in_tasks(job, frontier, open_client, get, ERRORS)
 
 
-def open_client(job):
+@asynccontextmanager
+async def open_client(job):
     # Happy eyeballs (RFC 8305) would try a second address after 0.25 s, while other clients still wait for the first.
     connector = aiohttp.TCPConnector(
         limit=0,
@@ -26,7 +30,7 @@ def open_client(job):
         happy_eyeballs_delay=None,
         ssl=job.tls_context() or True,
     )
-    return aiohttp.ClientSession(
+    async with aiohttp.ClientSession(
         connector=connector,
         headers=driver.request_headers(job),
         skip_auto_headers=["Accept-Encoding"],
@@ -35,7 +39,10 @@ def open_client(job):
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
         max_line_size=job.max_header_bytes,
         max_field_size=job.max_header_bytes,
-    )
+    ) as session:
+        yield session
+    if job.is_https:
+        await asyncio.sleep(0.25)  # for the servers' part of the close over TLS, as aiohttp recommends
 
 
 async def get(session, url, job):

@@ -26,7 +26,7 @@ import aiohttp
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from inflight.strategies.aiohttp_client import ERRORS as AIOHTTP_ERRORS
-from inflight.strategies.aiohttp_client import get, open_client
+from inflight.strategies.aiohttp_client import get, make_session
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response, ResponseParser
@@ -205,7 +205,7 @@ class Core:
         self.session = self.loop.run_until_complete(self.open())
 
     async def open(self) -> aiohttp.ClientSession:
-        session = open_client(Job(()))
+        session = make_session(Job(()))
         await session.connector.close()  # type: ignore[union-attr]
         session._connector = Unconnected()
         return session
