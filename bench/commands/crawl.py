@@ -61,7 +61,7 @@ IN_FLIGHT, IN_FLIGHT_AWAY = 100, 10
     "--lenient", is_flag=True, help="Also crawl hosts that share the last two labels with a start URL's host."
 )
 @click.option(
-    "--ca", type=FILE, metavar="FILE", help="Trust the CAs in this file for https.  [default: those of the system]"
+    "--ca", type=FILE, metavar="FILE", help="Trust the CAs in this file for https. [default: those of the system]"
 )
 @option("--timeout", default="30s", note="A fetch that takes longer fails.")
 @option("--connection", default="keep-alive")
