@@ -45,6 +45,13 @@ def grid_rows(per_s: dict[str, float], noise: float = 0.01, seed: int = 1) -> li
     ]
 
 
+def test_crawls_with_fewer_pages_than_may_be_in_flight_are_left_out() -> None:
+    rows = [crawl_row(in_flight=cap, pages=50, number=n) for cap in (10, 1000) for n in (1, 2)]
+
+    (part,) = Studies(rows).parts["throughput"]
+    assert [in_flight for _, in_flight in part.columns] == [10]
+
+
 # The map
 
 
