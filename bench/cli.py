@@ -112,7 +112,7 @@ PARTS = {
         ),
         "crawl": CommandEntry(
             "commands.crawl",
-            "Crawl http sites, and print one line per URL.",
+            "Crawl http or https sites, and print one line per URL.",
             {0: "at least one page fetched (status 2xx)", 1: "nothing could be fetched"},
         ),
         "serve": CommandEntry(

@@ -34,7 +34,10 @@ Scripts = Mapping[str, Script]
 """Path -> script; ``*`` stands for all other paths. What has no script is a 404."""
 
 CLOSE, RESET, HANG, MOMENT = ("close",), ("reset",), ("hang",), ("moment",)
-SHAKE_HANDS, READ_HELLO, NOTIFY, SEND_TICKET = ("shake_hands",), ("read_hello",), ("notify",), ("send_ticket",)
+SHAKE_HANDS = ("shake_hands",)
+READ_HELLO = ("read_hello",)
+NOTIFY = ("notify",)
+SEND_TICKET = ("send_ticket",)
 """Steps of connections over TLS."""
 CERTIFICATES = Path(config.__file__).with_name("certificates")
 CA = str(CERTIFICATES / "ca.pem")
@@ -264,7 +267,13 @@ class _Stage:
             if self.is_over:
                 raise OSError
 
-    def accept_at(self, host: str, port: int, new: Callable[..., "_Connection"], scripts: tuple[Script, Script]) -> int:
+    def accept_at(
+        self,
+        host: str,
+        port: int,
+        new: Callable[..., "_Connection"],
+        scripts: tuple[Script, Script],
+    ) -> int:
         """Accept connections at an address from now on: ``new(stage, sock, port)`` of each serves these scripts."""
         listener = socket.create_server((host, port), backlog=1024)
         port = listener.getsockname()[1]

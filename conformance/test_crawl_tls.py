@@ -51,7 +51,12 @@ class Case(NamedTuple):
     tries: int = 1
 
 
-def check(subject: Subject, cases: Mapping[str, Case], ca: str | None = CA, timeout_ns: int = LONG_NS) -> None:
+def check(
+    subject: Subject,
+    cases: Mapping[str, Case],
+    ca: str | None = CA,
+    timeout_ns: int = LONG_NS,
+) -> None:
     """Crawl each page, and compare outcomes and numbers of tries, of which there are at most two."""
     outcomes: dict[str, Outcome] = {}
     for path, case in cases.items():

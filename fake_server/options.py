@@ -71,7 +71,9 @@ OPTIONS = (
         "control_port", int, None, "Port for the commands of a runner; 0 takes any free one.", "N", is_internal=True
     ),
     Option("idle_timeout", str, "60s", "Close clients that send no whole request for this long.", "TIME"),
-    Option("tls", bool, False, "Serve https, with a certificate that the CA in --ca of inflight crawl has signed."),
+    Option(
+        "tls", bool, False, "Use https instead of http. Its CA is fake_server/certificates/ca.pem, for tests alone."
+    ),
     Option("certificate", str, "right", f"Certificate: {', '.join(CERTIFICATES)}.", "NAME", is_internal=True),
     Option("exit_with_stdin", bool, False, "Exit when standard input ends.", is_internal=True),
     Option("ready_line", bool, False, "Print one line of JSON when listening.", is_internal=True),

@@ -47,7 +47,7 @@ SHARED: dict[str, tuple[str, str | None, Any]] = {
         "NAME",
         str,
     ),
-    "--tls": ("Crawl https instead of http.", None, bool),
+    "--tls": ("Use https instead of http.", None, bool),
     "--timeout": ("Time limit, e.g. 5s.", "TIME", str),
 }
 """The description, the metavar and the type of each option; bool is a flag."""

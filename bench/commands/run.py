@@ -57,6 +57,7 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @many_strategies("Without it, the strategies of the experiment.")
 @option("--python", "pythons", multiple=True, note="Repeatable: each strategy then runs on each, in the same blocks.")
 @option("--rounds")
+@option("--tls")
 @click.option(
     "--seed",
     metavar="N",
@@ -84,6 +85,7 @@ def run(
     memory_budget: str | None,
     strict: bool,
     disturbed: str | None,
+    tls: bool = False,
     pythons: Sequence[str] = (),
 ) -> int:
     """Run an experiment: a preset or a TOML file.
@@ -97,10 +99,11 @@ def run(
     inflight run my-experiment.toml --dry-run
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
-    if resume is not None and (name, chosen, rounds, seed, disturbed, pythons) != (None, (), None, None, None, ()):
+    changes = (name, chosen, rounds, seed, disturbed, pythons, tls)
+    if resume is not None and changes != (None, (), None, None, None, (), False):
         raise ExperimentError("--resume continues a run as it is; leave out EXPERIMENT and the options that change it")
     experiment = (
-        experiment_of(name or "quick", chosen or None, rounds, seed, pythons)
+        experiment_of(name or "quick", chosen or None, rounds, seed, pythons, tls=tls)
         if resume is None
         else _interrupted(resume)
     )
@@ -182,9 +185,10 @@ def experiment_of(
     seed: int | None = None,
     pythons: Sequence[str] = (),
     *,
+    tls: bool = False,
     where: Callable[[str], str] = as_option,
 ) -> Experiment:
-    """Return an experiment with other strategies, rounds, seed or interpreters. Raises ExperimentError.
+    """Return an experiment with other strategies, rounds, seed or interpreters, or over TLS. Raises ExperimentError.
 
     ``where`` turns the name of one of these values into the name used in messages.
     """
@@ -200,6 +204,8 @@ def experiment_of(
     if pythons:
         changes["pythons"] = interpreters.labelled(pythons)
     experiment = replace(load(name, strategies.names()), **changes)
+    if tls:
+        experiment = experiment.over_tls()
     return experiment if rounds is None else experiment.cut_to(whole(rounds, 1, MAX_ROUNDS, where("rounds")))
 
 

@@ -268,7 +268,7 @@ class Crawl(Row, frozen=True, kw_only=True):
 
     TITLE, SIZE = "whole crawls, one strategy after the other", "in_flight"
     PROGRESS = _TIMED
-    HAS_STRATEGY = IS_IN_TABLE = IS_TIMED = True
+    HAS_STRATEGY = IS_IN_TABLE = IS_TIMED = IS_REQUIRED = True
     NEEDED: ClassVar[Needed] = {"measured": (*_ANSWER, *_TIMES), "server": _SERVED, "knobs": _RAN_WITH}
     ABOVE_0: ClassVar[tuple[str, ...]] = ("pages", "peak_in_flight", "pages_per_s", "makespan_ns", "cpu_per_page_ns")
 
@@ -346,7 +346,7 @@ class ArmRow(Row, tag="arm", frozen=True, kw_only=True):
 
     TITLE, SIZE, NOUN = "throughput, in blocks where all strategies take turns", "in_flight", "block"
     PROGRESS = _TIMED
-    HAS_STRATEGY = IS_IN_TABLE = IS_TIMED = True
+    HAS_STRATEGY = IS_IN_TABLE = IS_TIMED = IS_REQUIRED = True
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("block", "windows", "cpu_per_page_ns", "pages_per_s", "cpu_share"),

@@ -53,7 +53,7 @@ MAX_HEAD = 3
 MAX_COLUMNS, MAX_MODELS = 4, 30
 """Maximum number of columns, and of models in the table."""
 MAX_OVER_TLS = 4
-"""Maximum number of models in the sentence on TLS, those with the most memory first."""
+"""Maximum number of models in the sentence on TLS."""
 MAX_FINDINGS = 4
 """Maximum number of findings where no pair of models is compared."""
 
@@ -425,9 +425,12 @@ def _over_tls(studies: Studies, figures: dict[str, Any]) -> list[str]:
     if not known:
         return []
     figures["bytes_over_tls"] = {name: slope.estimate for name, slope in known.items()}
-    order = sorted(known.values(), key=lambda slope: -slope.estimate)[:MAX_OVER_TLS]
-    texts = (SENTENCES["over_tls_of"].format(size_text(slope), TITLES.get(slope.line, slope.line)) for slope in order)
-    return [SENTENCES["over_tls"].format(", ".join(texts))]
+    texts = []
+    for name in [name for name in (*reversed(PAIR), REFERENCE, *known) if name in known]:
+        text = SENTENCES["over_tls_of"].format(size_text(known[name]), TITLES.get(name, name))
+        if text not in texts:
+            texts.append(text)
+    return [SENTENCES["over_tls"].format(", ".join(texts[:MAX_OVER_TLS]))]
 
 
 def _findings(studies: Studies, columns: Sequence[Criterion]) -> list[str]:

@@ -54,6 +54,7 @@ ROWS = (
     "asyncio_task generator asyncio_task_socket thread asyncio_task_stream generator_task wrk locust",
     "core_client gevent_greenlets uvloop_streams threads - uvloop_sockets asyncio_protocol asyncio_tasks",
     "ports descriptors backlog - - - uvloop_protocol -",
+    "- - asyncio_small_tls - - - - -",
 )
 """Names in columns of one colour each, so that variants of a model share its colour. A name keeps its place for ever; a
 new name takes a free place. In a column no two of the first eight rows have the same marker, and no two of five

@@ -16,6 +16,7 @@ seed = 5
 deadline_s = 3600
 [[crawl]]
 pages = 5
+in_flight = [5]
 """
 GATE = """
 import pathlib, signal, time

@@ -25,8 +25,11 @@ def test_known_names_differ_and_those_of_one_colour_do_so_in_marker_and_line_sty
     assert set(strategies.names()) <= set(KNOWN)
     assert len({(look.colour, look.marker) for look in looks}) == len(set(KNOWN)) == len(looks)
     assert len({look.colour for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
-    for one, other in combinations(ours, 2):
-        assert one.number != other.number or (one.marker != other.marker and one.dashes != other.dashes)
+    row_of = {name: number for number, row in enumerate(all_looks.ROWS) for name in row.split()}
+    for (name, look), (other_name, other) in combinations(zip(strategies.names(), ours, strict=True), 2):
+        is_near = abs(row_of[name] - row_of[other_name]) < len(all_looks.DASHES)
+        assert look.number != other.number or look.marker != other.marker
+        assert look.number != other.number or look.dashes != other.dashes or not is_near
 
 
 def test_a_variant_has_the_colour_of_its_strategy() -> None:

@@ -69,7 +69,7 @@ async def asyncio_main(model: Any, job: Job, frontier: Frontier) -> None:
     for fetch in frontier.roots():
         waiting.put_nowait(fetch)
     connecting, idle = asyncio.Semaphore(job.max_in_flight), Kept[Any]()
-    connections = [model.Connection(job, connecting, idle) for _ in range(job.max_in_flight)]
+    connections = [model.Connection(job, connecting, idle, None) for _ in range(job.max_in_flight)]
     workers = [asyncio.create_task(model.work(job, frontier, waiting, connection)) for connection in connections]
     await waiting.join()
     assert len(workers) == job.max_in_flight  # here each of them would be cancelled
