@@ -22,6 +22,7 @@ from inflight.bench.frame.slopes import FULL, Slope
 from inflight.bench.plan.bare import IdleName
 from inflight.bench.race.lanes import Race, races
 from inflight.bench.rows.files import MACHINE_FILE, folders_in
+from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.show import study as shows
 from inflight.bench.show.sections import section
 from inflight.bench.show.studies import study_of
@@ -221,15 +222,30 @@ def example(run: StoredRun, strategy: str) -> Example:
 # Memory
 
 
-def slope(run: StoredRun, strategy: str, group: str = "held", layer: str = FULL) -> Slope:
+def slope(run: StoredRun, strategy: str, group: str = "held", layer: str = FULL, *, over_tls: bool = False) -> Slope:
     """Return the slope of a layer, or of all, in the setting with the most sizes. Raises DocumentError without one."""
     group = "idle" if strategy in get_args(IdleName) else group
     lines = slopes.slopes(slopes.layers(run.trials))
+    lines = lines[lines["connection"].str.endswith(OVER_TLS) == over_tls]
     sloped = lines.query("group == @group and arm == @strategy and layer == @layer and reason == ''")
     if sloped.empty:
         raise DocumentError(f"{run.folder}: no slope of {layer} of {strategy}")
     best = sloped.sort_values("sizes").iloc[-1]
     return Slope(*(best[name] for name in ("estimate", "low", "high", "intercept", "is_straight", "points", "sizes")))
+
+
+def cost_of_tls(run: StoredRun, strategy: str) -> Any:
+    """Return the ratio of the CPU time per page over TLS to that without it, on kept connections."""
+    lines = run.lines.query(f"kind == 'arm' and figure == '{CPU}' and strategy == '{strategy}' and role != 'placebo'")
+    (found,) = records(contrast(lines, "connection", "keep-alive", ["figure"]))
+    return found
+
+
+def mean_of(run: StoredRun, strategy: str, kind: str, connection: str) -> Any:
+    """Return the CPU time per page of a strategy with this use of connections, in blocks or whole crawls."""
+    lines = run.lines.query(f"kind == '{kind}' and figure == '{CPU}' and strategy == '{strategy}'")
+    (average,) = records(summary(lines[lines["connection"] == connection], ["strategy"]))
+    return average
 
 
 class Coroutines(NamedTuple):
