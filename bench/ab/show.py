@@ -179,7 +179,7 @@ def where(block: Block) -> str:
     """Return the workload of both sides, and the length of a block."""
     rows = block.arms.values()
     in_flight = " and ".join(dict.fromkeys(row.reached or units.count(row.workload.in_flight) for row in rows))
-    connections = " and ".join(dict.fromkeys(row.workload.connection for row in rows))
+    connections = " and ".join(dict.fromkeys(row.workload.connections for row in rows))
     a = block.arms["reference"]
     latency = units.latency(a.workload.latency)
     cycles = units.count(len(a.measured.windows or ()))

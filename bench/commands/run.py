@@ -241,6 +241,8 @@ def say_left_out(experiment: Experiment, trials: Iterable[Trial]) -> None:
         say(SENTENCES["quota_first"].format(counted(of_cpu.cores, "core")))
     for name, limit in runs.above_limits(experiment).items():
         say(f"left out above {limit} in flight: {name}")
+    for name, reason in runs.without_tls(experiment).items():
+        say(f"left out over TLS: {name}: {reason}")
     for sentence in remarks(experiment):
         say(sentence)
     say_shortages(trials)

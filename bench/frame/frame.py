@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from inflight.bench.frame import noise, ratios, slopes
-from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.rows.records import RECORDS
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def _keys(row: "Row") -> dict[str, Any]:
         "cpu_ns": values.get("cpu_ns", 0),
         "in_flight": values.get("in_flight") or values.get("n") or values.get("users", 0),
         "rate_per_s": values.get("rate_per_s") or values.get("ramp_per_s") or 0.0,
-        "connection": values.get("connection", "") + (OVER_TLS if values.get("tls") else ""),
+        "connection": getattr(row.workload, "connections", values.get("connection", "")),
         "site": json.dumps(rest, sort_keys=True),
         "site_pages": 0 if row.kind == "arm" else site.get("pages", 0),
         "comparison": values.get("comparison", {}).get("name", ""),

@@ -55,7 +55,7 @@ def variation(lines: pd.DataFrame) -> float | None:
     is_reference = (lines["role"] == "reference") & (lines["figure"] == "cpu_per_page_ns") & lines["valid"]
     without_latency = lines[is_reference & (lines["latency_ns"] == 0) & (lines["cpu_ns"] == 0)]
     values: list[float] = []
-    for _, cell in without_latency.groupby(["site", "connection", "in_flight"]):
+    for _, cell in without_latency.groupby(["arm", "site", "connection", "in_flight"]):
         windows = [value for cycles in cell["cycles"] for value in cycles.values()]
         center = statistics.median(windows) if windows else 0.0
         values += [value - center for value in windows]

@@ -298,7 +298,7 @@ def cell_of(row: Any) -> Cell:
     site = row.workload.site
     minor = ".".join((row.knobs.python or "").split(".")[:2])
     sizes = site.links, site.body_bytes
-    return row.kind, load.latency, load.cpu, load.in_flight, load.connection, *sizes, minor
+    return row.kind, load.latency, load.cpu, load.in_flight, load.connections, *sizes, minor
 
 
 def is_waiting(row: Any) -> bool:

@@ -66,7 +66,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
     seen.measured["port_refusals"] = sum("EADDRNOTAVAIL" in (error or "") for *_, error in records)
     seen.measured |= outcome | derive_figures(outcome, len(answer), failed)
     seen.server, disturbed = differences(before, after)
-    seen.server["ceiling_per_s"] = server.ceiling_per_s
+    seen.server["ceiling_per_s"] = None if workload.tls else server.ceiling_per_s  # it was measured without TLS
     opened = seen.server["peak_connections"]
     if workload.connection == "keep-alive" and not workload.site.faults and 0 < opened < outcome["peak_in_flight"]:
         # Each fetch needs a connection, and these stay open: the others waited within the client.

@@ -1,7 +1,8 @@
 """Whether this machine allows a trial: checked before anything is started, so that a plan is refused and not a trial.
 
 ``measure.run.judge`` calls ``shortages`` for each trial of a plan; ``validity`` compares the needs with what the worker
-really had. What is checked: descriptors, local ports and threads. ``limits`` knows what the machine has.
+really had. What is checked: descriptors, local ports, threads and the memory of TLS. ``limits`` knows what the
+machine has.
 """
 
 from functools import lru_cache
@@ -52,12 +53,12 @@ def _of_tls(trial: Trial) -> str | None:
     model = trial.models[trial.name]
     if model.no_tls:
         return f"{model.name} cannot crawl https: {model.no_tls}"
-    needed, available = trial.reachable * model.tls_bytes_each, available_bytes()
-    if needed <= available:
+    needed, usable = trial.reachable * model.tls_bytes_each, available_bytes() / 2  # the other half is the server's
+    if needed <= usable:
         return None
     return (
         f"{trial.reachable:,} connections over TLS need {needed / 1e9:,.1f} GB of memory with {model.name}, "
-        f"and {available / 1e9:,.1f} GB are available"
+        f"and {usable / 1e9:,.1f} GB can be used, half of what is available"
     )
 
 

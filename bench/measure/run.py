@@ -118,6 +118,11 @@ def above_limits(experiment: Experiment) -> dict[str, int]:
     return plans.above_limits(experiment, _described(experiment))
 
 
+def without_tls(experiment: Experiment) -> dict[str, str]:
+    """Return the strategies that the plan leaves out of crawls of https, each with its reason."""
+    return plans.without_tls(experiment, _described(experiment))
+
+
 def _described(experiment: Experiment) -> dict[str, strategies.Description]:
     """Return what each strategy of an experiment is, without importing it."""
     return {name: strategies.describe(name) for name in experiment.strategies}

@@ -105,7 +105,7 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         """Return the experiment with all crawls of https; for ``--tls``."""
         kinds = (CrawlTable, MemoryTable, ThroughputTable, CountsTable)
         tables = {kind.kind: tuple(replace(table, tls=True) for table in getattr(self, kind.kind)) for kind in kinds}
-        return replace(self, **tables)
+        return replace(self, name=f"{self.name}-tls", **tables)
 
     def cells(self) -> list[tuple[Grid, CrawlWorkload]]:
         """Return the workloads of all grids, each with its grid.

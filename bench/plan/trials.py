@@ -26,6 +26,8 @@ _START_NS = {"shared": 150_000_000, "own": 300_000_000, "none": 150_000_000}
 """Nanoseconds to start and end a worker, by the HTTP stack of its strategy."""
 _FETCH_NS = {"shared": 45_000, "own": 140_000, "none": 45_000}
 """Nanoseconds of CPU time for a fetch, by the HTTP stack."""
+_HANDSHAKE_NS = 1_000_000
+"""For each fetch with a handshake of TLS."""
 _MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
 """For each memory trial, and for each fetch that it holds: without and with a thread of its own."""
 _COUNT_NS, _COUNTED_NS = 900_000_000, {"shared": 400_000_000, "own": 900_000_000, "none": 300_000_000}
@@ -64,7 +66,7 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[Tr
             if number > experiment.rounds_of(grid):
                 continue
             chosen = [described[name] for name in experiment.strategies if name in (grid.strategies or [name])]
-            chosen = [description for description in chosen if _fits(workload.in_flight, description)]
+            chosen = [description for description in chosen if _fits(workload, description)]
             if isinstance(grid, ThroughputTable):
                 made = first if grid is experiment.throughput[0] else blocks
                 made += _blocks(experiment, grid, workload, chosen, number)
@@ -206,14 +208,15 @@ def _bare(experiment: Experiment, described: dict[str, Description], number: int
             continue
         for trial in table.trials(experiment.strategies, number):
             models = {arm.name: described[arm.name] for arm in trial.arms}
-            if all(_fits(trial.workload.in_flight, model) for model in models.values()):
+            if all(_fits(trial.workload, model) for model in models.values()):
                 trials.append(replace(trial, models=models))
     return trials
 
 
-def _fits(in_flight: int, strategy: Description) -> bool:
-    """Return whether a cap is within the limit of a strategy; above it, a trial would only be repeated."""
-    return strategy.most_in_flight is None or in_flight <= strategy.most_in_flight
+def _fits(workload: Any, strategy: Description) -> bool:
+    """Return whether a strategy can do a workload: its cap, above which a trial would only be repeated, and TLS."""
+    is_reachable = strategy.most_in_flight is None or workload.in_flight <= strategy.most_in_flight
+    return is_reachable and not (getattr(workload, "tls", False) and strategy.no_tls)
 
 
 def above_limits(experiment: Experiment, described: dict[str, Description]) -> dict[str, int]:
@@ -226,6 +229,13 @@ def above_limits(experiment: Experiment, described: dict[str, Description]) -> d
         if limit is not None and max(caps, default=0) > limit:
             limits[name] = limit
     return limits
+
+
+def without_tls(experiment: Experiment, described: dict[str, Description]) -> dict[str, str]:
+    """Return the strategies that workloads of https leave out because they cannot do TLS, each with its reason."""
+    names = {name for grid in experiment.grids if grid.tls for name in grid.strategies or experiment.strategies}
+    reasons = {name: described[name].no_tls for name in experiment.strategies if name in names}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def remarks(experiment: Experiment) -> Iterator[str]:
@@ -261,6 +271,8 @@ def _crawl_ns(trial: Trial, strategy: Description) -> int:
         return _COUNT_NS + int(workload.repeats) * _COUNTED_NS[stack]
     reachable = trial.reachable
     fetch_ns = _FETCH_NS[stack] + workload.cpu_ns
+    if workload.tls and workload.connection == "per-fetch":
+        fetch_ns += _HANDSHAKE_NS
     if kind == "memory":
         fetch_ns += _HELD_THREAD_NS if strategy.threads_each and reachable > _CROWD_OF_THREADS else _HELD_NS
     waves = -(-workload.site.pages // reachable)

@@ -132,6 +132,11 @@ class CrawlWorkload(Workload, frozen=True, kw_only=True):
             raise ValueError("a comparison without the arm that the row is of")
 
     @property
+    def connections(self) -> str:
+        """The use of connections, ``keep-alive`` or ``per-fetch``, with ``over TLS`` behind it if they are of https."""
+        return self.connection + OVER_TLS if self.tls else self.connection
+
+    @property
     def roots(self) -> int:
         """Number of pages that a crawl starts with, from the first page on: enough to reach the cap at once."""
         return min(self.in_flight, self.site.pages) if self.site.links else self.site.pages

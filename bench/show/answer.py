@@ -425,11 +425,8 @@ def _over_tls(studies: Studies, figures: dict[str, Any]) -> list[str]:
     if not known:
         return []
     figures["bytes_over_tls"] = {name: slope.estimate for name, slope in known.items()}
-    texts = []
-    for name in [name for name in (*reversed(PAIR), REFERENCE, *known) if name in known]:
-        text = SENTENCES["over_tls_of"].format(size_text(known[name]), TITLES.get(name, name))
-        if text not in texts:
-            texts.append(text)
+    order = dict.fromkeys(name for name in (*reversed(PAIR), REFERENCE, *known) if name in known)
+    texts = [SENTENCES["over_tls_of"].format(size_text(known[name]), TITLES.get(name, name)) for name in order]
     return [SENTENCES["over_tls"].format(", ".join(texts[:MAX_OVER_TLS]))]
 
 

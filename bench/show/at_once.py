@@ -102,15 +102,19 @@ def with_threads(trials: pd.DataFrame) -> set[str]:
 def slopes(studies: "Studies", *, over_tls: bool = False) -> dict[str, Any]:
     """Return the slope of all layers of each thread, task or fetch, by its name; parked workers are left out.
 
-    Fetches of https and others are in parts of their own.
+    Fetches of https are left out with ``over_tls`` false, unless no other fetch was held; they alone remain with true.
     """
-    for part in studies.parts["memory"]:
-        table = part.figures
-        able = table[(table["layer"] == FULL) & (table["group"] != "parked") & table["estimate"].notna()]
-        able = able[able["connection"].str.endswith(OVER_TLS) == over_tls]
-        if len(able):
-            return {slope.line: slope for slope in records(able)}
-    return {}
+    if not studies.parts["memory"]:
+        return {}
+    table = pd.concat([part.figures for part in studies.parts["memory"]])
+    able = table[(table["layer"] == FULL) & (table["group"] != "parked") & table["estimate"].notna()]
+    is_tls = able["connection"].str.endswith(OVER_TLS)
+    has_others = (~is_tls & (able["group"] != "idle")).any()
+    if over_tls:
+        able = able[is_tls]
+    elif has_others:
+        able = able[~is_tls]
+    return {slope.line: slope for slope in records(able.drop_duplicates("line"))}
 
 
 def rooms(studies: "Studies") -> dict[str, Rooms]:

@@ -287,5 +287,5 @@ def _value(row: Row, what: str) -> object:
         return row.arm
     if not row.HAS_STRATEGY:
         return None
-    value = getattr(row.workload, what, None)
+    value = getattr(row.workload, "connections" if what == "connection" else what, None)
     return "0" if value is None and what == "cpu" else value

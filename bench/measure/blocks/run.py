@@ -96,7 +96,7 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
         / sum(each.server_wall_ns for each in running.slices),
         "run_delay_share": done.observed.server_delay_share,
         "lateness_max_ns": max(each.latest_ns or 0 for each in running.slices),
-        "ceiling_per_s": done.ceiling_per_s,
+        "ceiling_per_s": None if running.arm.tls else done.ceiling_per_s,  # it was measured without TLS
     }
     seen.wrong = answer_difference(block.site, running.outcome["answer"])
     seen.outcome = {"asked": running.asked, "usual_ns": running.outcome["usual_ns"]}
