@@ -66,7 +66,7 @@ def _one_answered(answer: ModuleType) -> tuple[Any, int, int]:
             return page, counted.open, len(left)
 
     with local_site(SITE) as site:
-        site.gates(PAGES)
+        site.gates([False] * PAGES)
         return asyncio.run(main(site))
 
 
@@ -83,7 +83,7 @@ def _cancelled(answer: ModuleType) -> tuple[Any, int]:
             return error, counted.open
 
     with local_site(SITE) as site:
-        site.gates(PAGES)
+        site.gates([False] * PAGES)
         return asyncio.run(main(site))
 
 
