@@ -38,7 +38,7 @@ MAX_SEED = 2**63 - 1
 """Maximum seed of the order of trials."""
 AnswerColumn = Literal[
     "cpu", "throughput", "memory", "at_once", "held", "retention",
-    "lag", "times", "cores", "interpreters", "swarm", "ps", "tls",
+    "lag", "times", "cores", "interpreters", "swarm", "ps", "tls", "memory_over_tls",
 ]  # fmt: skip
 """What a column of the answer of a run shows."""
 HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python", "answer")

@@ -52,6 +52,7 @@ MAX_HEAD = 3
 """Maximum number of lines of the head of a column."""
 MAX_COLUMNS, MAX_MODELS = 4, 30
 """Maximum number of columns, and of models in the table."""
+OVER_TLS_COLUMN = "memory_over_tls"
 MAX_OVER_TLS = 4
 """Maximum number of models in the sentence on TLS."""
 MAX_FINDINGS = 4
@@ -166,7 +167,8 @@ def answer_of(studies: Studies) -> RunAnswer:
     figures: dict[str, Any] = {"machine": studies.state}
     sentences = [pair.sentence for pair in pairs] or _findings(studies, columns)
     sentences += _counts(studies, [pair.first for pair in every if pair.first not in PAIR], figures)
-    sentences += _over_tls(studies, figures)
+    if all(column.name != OVER_TLS_COLUMN for column in columns):
+        sentences += _over_tls(studies, figures)
     sentences += _facts(studies, figures, is_alone=not pairs)
     marks = "".join(entry.text for column in columns for entry in column.entries.values())
     is_in_table = {"unsure": "?" in marks, "own": "own" in models.values()}
@@ -264,10 +266,11 @@ def _of_ratio(ratio: Any) -> dict[str, Any]:
 def _of_memory(studies: Studies, name: str) -> Criterion:
     """Return the memory of one more fetch, thread or task in all layers."""
     entries = {}
-    for slope in at_once.slopes(studies).values():
+    over_tls = name == OVER_TLS_COLUMN
+    for slope in at_once.slopes(studies, over_tls=over_tls).values():
         figures = {"bytes": slope.estimate, "low": slope.low, "high": slope.high}
         entries[slope.line] = Entry(size_text(slope), figures)
-    return Criterion(name, ("memory per fetch",), entries)
+    return Criterion(name, ("memory per fetch", "over TLS") if over_tls else ("memory per fetch",), entries)
 
 
 def _at_once(studies: Studies, name: str) -> Criterion:
@@ -283,6 +286,7 @@ def _at_once(studies: Studies, name: str) -> Criterion:
 
 COLUMNS: dict[str, Callable[[Studies, str], Criterion | None]] = {
     "memory": _of_memory,
+    OVER_TLS_COLUMN: _of_memory,
     "at_once": _at_once,
 }
 """What makes a column; the others are of other studies."""
@@ -339,7 +343,10 @@ def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | No
         return None
     lines = lines[(lines["figure"] == part.study.figures[0]) & (lines["role"] != "placebo")]
     lines = lines.assign(model=lines["line"].map(base))
-    lines = lines[lines["valid"] & lines["model"].isin(titles)]
+    lines = lines[lines["model"].isin(titles)]
+    if lines.empty:
+        return None
+    lines = lines[lines["valid"]]
     means: dict[Any, float] = summary(lines, ["model"]).set_index("model")["estimate"].to_dict()
     if len(means) < len(titles):
         return _without(titles, means, table)
@@ -484,7 +491,8 @@ def _facts(studies: Studies, figures: dict[str, Any], *, is_alone: bool) -> list
         kind, write = ("threads", units.number) if threads.is_predicted else ("threads_started", units.count)
         sentences.append(SENTENCES[kind].format(write(threads.most), threads.by))
     for part in [] if is_alone else studies.parts["cpu"][:1]:
-        for control in records(part.at(part.controls, [part.usual])):
+        controls = records(part.at(part.controls, [part.usual]))
+        for control in sorted(controls, key=lambda control: control.resolution)[-1:]:  # the least certain, of several
             resolution = control.resolution - 1
             figures["control"] = {"ratio": control.estimate, "resolution": resolution}
             sentences.append(SENTENCES["control"].format(units.times(control.estimate), units.percent(resolution)))
