@@ -1,7 +1,14 @@
 """Run one block and make its rows: always one for each arm, also if the server or an arm fails.
 
 ``measure.run.measured`` calls ``run``. ``block.observe`` does the measuring; here its readings of windows become
-figures, and the answer of each arm is compared with that of the site. Terms (arm, slice, window, cycle): see ``block``.
+figures, and the answer of each arm is compared with that of the site. The terms, which ``block`` explains in full:
+
+- *arm*: a strategy with its settings, in a worker of its own; *slice*: one turn of an arm; *cycle*: a slice of each
+- *window*: the part of a slice that counts, from one reading of what the arm has used to the next
+- *gate*: the port of an arm at the server, which holds all responses between its slices
+- *in band*: the worker samples its own CPU time between pages; the other clocks read it from outside
+- *lap*: one pass through the pages of the endless site, on which each lap has new paths
+- *late*: how much later than due the server sent a delayed response
 """
 
 import math
@@ -83,12 +90,12 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
             "block": block.id,
             "windows": windows,
             "requests": running.requests,
-            "held_in_flight": running.cap,
+            "held_in_flight": running.peak,
             "reached_in_flight": running.reached,
             "clock": done.observed.clock,
             "clock_step_ns": done.observed.clock_step_ns,
             "others_share": done.observed.others_share,
-            "beside_server": bool(cores & of_server) or None,
+            "beside_server": bool(cores & of_server) or None,  # an arm with several cores may share the server's
         }
     )
     seen.server = {
@@ -99,6 +106,7 @@ def _of_arm(running: Running, done: _Done, seen: Observation) -> None:
         "ceiling_per_s": None if running.arm.tls else done.ceiling_per_s,  # it was measured without TLS
     }
     seen.wrong = answer_difference(block.site, running.outcome["answer"])
+    # usual_ns: for how long most fetches (90 %) were open within a slice, to judge a hole by.
     seen.outcome = {"asked": running.asked, "usual_ns": running.outcome["usual_ns"]}
     cpus = running.runtime.cpus or done.setting.cpus.client
     seen.wanted = interpreters.wanted_knobs(running.arm.strategy, running.runtime, cpus)
@@ -135,7 +143,8 @@ def _from_outside(each: Slice, seen: Mapping[str, Any], waits: bool) -> dict[str
     """Return the figures of a window that was read from outside: ``seen`` are the pages that the worker counted in it.
 
     With an added latency (``waits``), a window has few pages, and a count is off by up to one. There the rate between
-    the first and the last page is used.
+    the first page and the last, (pages - 1) / (last_ns - first_ns), times the length of the window gives its pages.
+    A reading takes time, from ``at_ns`` to ``until_ns``: a window begins with one and ends with one.
     """
     pages = float(seen["pages"])
     if waits and pages >= 2 and seen["last_ns"] > seen["first_ns"]:
@@ -190,7 +199,9 @@ ANY_COST = math.inf
 def cap(_trial: Trial, seen: Observation) -> Judgement:
     """Check that the in-flight cap was reached and never exceeded, as seen by client and gate.
 
-    A client with a limit of its own reaches this limit. It may count more: fetches that wait within the client.
+    Of the gate this is the most that it held at a reading (``Running.peak``). ``block`` waits for the cap in each slice,
+    and gives an arm up that does not reach it or exceeds what was asked for. A client with a limit of its own reaches
+    this limit. It may count more: fetches that wait within the client.
     """
     client, held = seen.measured["peak_in_flight"], seen.measured["held_in_flight"]
     asked = seen.outcome["asked"]
