@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 EXITS = deciding.EXITS
 """Exit code of each verdict."""
 NOISE = (0.02, 0.05)
-"""SDs of blocks for which the plan shows the detectable change."""
+"""SDs of blocks (relative) for which the plan shows the detectable change."""
 MAX_ROUNDS = 3
 """Number of times that calls are counted if the repeats of a side differ."""
 MEMORY_S = 3.5
@@ -208,6 +208,8 @@ def ready(planned: Comparison, files: Path) -> tuple[Comparison, Arms]:
 def calibrated(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Comparison, float]:
     """Run a block; return the comparison with its number of cycles and its gated metrics, and seconds per block.
 
+    The verdict follows from the gated metrics alone; others are shown beside it.
+
     Throughput is gated only if more CPU time would lower it. Raises ExperimentError with the name of the arm when a
     side cannot do the work.
     """
@@ -317,7 +319,7 @@ def finish(
     stored = json.dumps(without_places(values), indent=2, allow_nan=False)
     saved = commands.keep(folder, {rows.VERDICT_FILE: f"{stored}\n", "verdict.md": as_markdown}, plots)
     if markdown is not None:
-        commands.append(markdown, as_markdown)
+        commands.append_text(markdown, as_markdown)
     say(f"rows:  {folder / rows.ROWS_FILE}")
     say_plots(saved)
 

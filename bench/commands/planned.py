@@ -1,7 +1,8 @@
 """What a run would do: for each kind of trial, a line for each setting, with its rounds, sizes and strategies.
 
 ``inflight run --dry-run`` prints ``lines``. A *setting* is a workload without its size; the *size* is the number in
-flight, held, or per second (``rows.parts.Row.SIZE``).
+flight, held, or per second (``rows.parts.Row.SIZE``). A *part* is the trial of one row: an arm of a block, or a trial
+that is no block.
 """
 
 from collections import Counter
@@ -34,7 +35,7 @@ def lines(name: str, strategies: Sequence[str], trials: Sequence[Trial], width: 
 def tables(strategies: Sequence[str], trials: Sequence[Trial]) -> Iterator[Table]:
     """Yield a table for each kind of trial."""
     for kind, record in RECORDS.items():
-        chosen = sorted((trial for trial in trials if trial.kind == kind), key=_cost_of_waiting)
+        chosen = sorted((trial for trial in trials if trial.kind == kind), key=_sort_key)
         if chosen:
             what = counted(len(chosen), record.NOUN)
             parts = [part for trial in chosen for part in row_trials(trial)]
@@ -43,30 +44,38 @@ def tables(strategies: Sequence[str], trials: Sequence[Trial]) -> Iterator[Table
 
 
 def _lines(parts: Sequence[Trial], size: str, strategies: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield a line for each setting; more, if its strategies differ in rounds or sizes."""
+    """Yield a line for each setting; more, if its strategies differ in rounds or sizes. ``size`` is a field's name.
+
+    Parts are grouped twice: first the sizes that a strategy has with one number of rounds, then the strategies for
+    which setting, rounds and sizes are the same. Each of the latter groups is a line.
+    """
     places = {name: place for place, name in enumerate(strategies)}
     rounds = Counter((_setting(part, size), _name(part), getattr(part.workload, size, None)) for part in parts)
     sizes: dict[tuple[str, str, int], list[Any]] = {}
-    for (setting, name, value), number in rounds.items():
-        sizes.setdefault((setting, name, number), []).append(value)
+    for (setting, name, value), count in rounds.items():
+        sizes.setdefault((setting, name, count), []).append(value)
     names: dict[tuple[str, int, tuple[Any, ...]], list[str]] = {}
-    for (setting, name, number), several in sizes.items():
-        names.setdefault((setting, number, tuple(sorted(several))), []).append(name)
-    for (setting, number, values), alike in names.items():
+    for (setting, name, count), several in sizes.items():
+        names.setdefault((setting, count, tuple(sorted(several))), []).append(name)
+    for (setting, count, values), alike in names.items():
         written = ", ".join("-" if value is None else units.number_tick(value) for value in values)
         alike.sort(key=lambda name: (places.get(name.split(maxsplit=1)[0], len(places)), name))
-        yield setting or "-", str(number), written, ", ".join(alike)
+        yield setting or "-", str(count), written, ", ".join(alike)
 
 
-def _cost_of_waiting(trial: Trial) -> tuple[float, float, str]:
-    """Return the order of settings: by added latency, then by CPU work."""
+def _sort_key(trial: Trial) -> tuple[float, float, str]:
+    """Return the key that sorts settings: by added latency, then by CPU work (both in nanoseconds), then by id."""
     workload = trial.workload
     return getattr(workload, "mean_latency_ns", None) or 0, getattr(workload, "cpu_ns", 0), trial.id
 
 
 def _setting(part: Trial, size: str) -> str:
-    """Return the values of a workload that are not its size; of several tables also which, such as ``crawl-2``."""
+    """Return the values of a workload that are not its size, and the name of its table if the experiment has several.
+
+    An id begins with the name of the table of the experiment: ``crawl`` is the first [[crawl]], ``crawl-2`` the second.
+    """
     values = msgspec.to_builtins(part.workload)
+    # A block has variables in its arm; a workload of idle threads or tasks has them itself, and then they win.
     values = {"variables": values.get("arm", {}).get("variables")} | values
     named = {key: value for key, value in values.items() if key not in {size, "arguments"}}
     table = values["id"].split("/")[0]

@@ -1,9 +1,9 @@
 """``inflight run``: plan an experiment, run its trials, print the summary and save the plots.
 
 Other commands and the API import this module as ``commands``, for what they share: ``experiment_of`` (from options to
-an experiment), ``execute`` (measure with progress, interruptible), ``present``, ``save``, ``keep`` and ``append``
+an experiment), ``execute`` (measure with progress, interruptible), ``present``, ``save``, ``keep`` and ``append_text``
 (print and write), ``budget_bytes`` and ``time_s`` (read options). What measures is ``measure.run``, imported as
-``runs``.
+``runs``; it also writes the rows (``runs.append``).
 """
 
 import json
@@ -116,6 +116,7 @@ def run(
     say_left_out(experiment, trials)
     if resume is None:
         say_beginning(folder, trials)
+    # With --disturbed, another program (the neighbour) uses the same cores while the trials run.
     with neighbour.beside(rows.machine(folder).get("neighbour"), host.choose_cpus(pin=experiment.pin)):
         interrupted = execute(folder, experiment, trials, most_bytes, after=write_now_and_then(folder, len(trials)))
     stored = rows.read(folder)
@@ -127,6 +128,7 @@ def run(
             complain(sentence)
         if bad_rows(stored):
             return 1
+    # Rows of limits are predictions that nearly always succeed: they do not make a run of failed crawls a success.
     asked = [row for row in stored if row.kind != "limit"] or stored
     if any(row.valid for row in asked):
         return 0
@@ -218,6 +220,8 @@ def _interrupted(folder: Path) -> Experiment:
         rows.opened(folder / rows.ROWS_FILE).close()
     except OSError as error:
         raise RowsError(f"{folder} is not a run: cannot read {error.filename} ({error.strerror})") from error
+    # Rows and experiment are stored without the folders of this machine (``without_places``). A variable of an arm
+    # that had one was cut: what is stored is another experiment than the one that was run.
     if rows.machine(folder).get(runs.IS_CUT):
         raise RowsError(f"{folder / rows.EXPERIMENT_FILE} has variables without the folders in them; start a new run")
     return load(str(folder / rows.EXPERIMENT_FILE), strategies.names())
@@ -279,6 +283,8 @@ def execute(
 ) -> bool:
     """Run the trials that have no row yet, and return whether that was interrupted. Finished rows are on disk.
 
+    A trial that takes more memory than ``most_bytes`` is ended; None: see ``measure.run.execute``. ``given`` are paths
+    of interpreters, which only ``inflight claims`` takes from the user: ``measure.run`` looks among them first.
     ``after`` is called after each trial, when its lines have been printed. An interruption is printed at once, with
     what is kept where: drawing takes a while, and may be interrupted, too. ``again`` says how to go on, with ``{}`` for
     the folder.
@@ -287,6 +293,8 @@ def execute(
 
     measured = rows.read(folder)
     waiting = runs.without_rows(trials, {row.trial for row in measured})
+    # How many rows each strategy will have in the table that the progress shows. Zeros first, so that strategies are
+    # in the order of the experiment; ``+planned`` drops those that stay zero.
     planned = Counter(dict.fromkeys(experiment.strategies, 0))
     planned.update(part.name for trial in trials if trial.record.IS_IN_TABLE for part in row_trials(trial))
     interrupted = False
@@ -370,8 +378,8 @@ def writing(place: Path) -> Iterator[None]:
         raise runs.RunError(f"cannot write {place}: {error.strerror or error}; the rows are complete") from error
 
 
-def append(path: Path, text: str) -> None:
-    """Append a text to a file of the user. Raises RunError."""
+def append_text(path: Path, text: str) -> None:
+    """Append a text to a file that the user names, such as the summary of a CI job. Raises RunError."""
     with writing(path), path.open("a", encoding="utf-8") as file:
         file.write(text)
 

@@ -43,7 +43,7 @@ ABOUT = "One strategy in many processes, all its fetches in flight at once: infl
 LOOPBACK = "127.0.0.1"
 """The address of Locust's page."""
 LABEL_WIDTH = 38
-"""Width of the names of resources."""
+"""Width of the names of resources in a plan, in characters."""
 _RAMP = re.compile(r"(\d{1,8})(?:/s)?")
 """Matches a rate such as 5000/s."""
 
@@ -113,8 +113,8 @@ def run(
     table |= {"ramp_per_s": None if ramp is None else ramp_per_s(ramp)}
     if hold is not None:
         scale.hold_ns(hold, "--hold")
-    given = {key: value for key, value in table.items() if value is not None}
-    swarm = convert(given, scale.SwarmTable, "inflight swarm")
+    asked = {key: value for key, value in table.items() if value is not None}
+    swarm = convert(asked, scale.SwarmTable, "inflight swarm")
     experiment = Experiment(name="swarm", about=ABOUT, strategies=(name,), swarm=(swarm,))
     return _run(experiment, planned, Hosting(nodes, web, say), budget_bytes, out, as_json=as_json)
 
@@ -128,7 +128,10 @@ def ramp_per_s(text: str) -> int:
 
 
 def plan_lines(planned: Layout, allowed: Allowances, strategy: Description) -> Iterator[str]:
-    """Yield the lines of a plan: the processes, and what the swarm needs of each resource with its limit."""
+    """Yield the lines of a plan: the processes, and what the swarm needs of each resource with its limit.
+
+    A *pair* is a strategy process and its server; ``allowed.together`` are limits that all processes share.
+    """
     pairs, largest = len(planned.shares), planned.shares[0].count
     programs = "1 strategy process" if pairs == 1 else f"{pairs} strategy processes"
     yield f"{planned.asked:,} fetches of {strategy.name} in flight at once"

@@ -117,7 +117,10 @@ def blocks(rows: Iterable[Row]) -> list[Block]:
 
 
 def turned(name: str, logarithm: float) -> float:
-    """Return a change of a metric or a control in its own direction, or back: of throughput, worse is less."""
+    """Return a change of a metric or a control in its own direction, or back: of throughput, worse is less.
+
+    ``logarithm`` is the natural logarithm of the change, B over A.
+    """
     return -logarithm if figure_of(FIGURE_OF.get(name, name)).is_more_better else logarithm
 
 
@@ -174,6 +177,7 @@ def _log(block: Block, side: Side, metric: str) -> float | None:
 
 
 def _timed(row: ArmRow, metric: str) -> float:
+    """Return the logarithm of a figure that an arm has of its windows."""
     return _ln(getattr(row.measured, FIGURE_OF[metric]) or 0.0)
 
 

@@ -16,8 +16,6 @@ from inflight.bench.rows.parts import Quota, together
 
 NOISY = 0.20
 """A run is noisy if others took more than this share of the client's core, in the median of its blocks."""
-
-
 UNSTEADY = 0.08
 """A machine is unsteady from this variation of windows on; that of a quiet one is 1 to 4 %."""
 OF_NORMAL = 1.349
@@ -27,18 +25,22 @@ MIN_WINDOWS = 8
 
 
 def taken_share(rows: Iterable[Row]) -> float | None:
-    """Return the median share over the blocks, or trials, of a run; None if no row knows it, as older ones."""
+    """Return the share of the client's core that others took: the median over the blocks, or trials, of a run.
+
+    None if no row knows it, as in runs of older versions.
+    """
     taken = _shares(rows)
     return statistics.median(taken) if taken else None
 
 
 def worst_share(rows: Iterable[Row]) -> float | None:
-    """Return the mean share in the worst third of the blocks, or trials."""
+    """Return the same share as a mean over the worst third of the blocks, or trials."""
     taken = sorted(_shares(rows), reverse=True)
     return statistics.fmean(taken[: math.ceil(len(taken) / 3)]) if taken else None
 
 
 def _shares(rows: Iterable[Row]) -> list[float]:
+    """Return what others took of the client's core: a share for each block or trial that knows it."""
     taken = {}
     for row in rows:
         share = _taken(row)

@@ -203,6 +203,8 @@ def memory_slope(
     with such steps this interval covers 93 to 97 %; a bootstrap over the processes of each size covers 10 to 20 %, and
     residuals of single readings 83 %. One process per size is enough; the median guards against a wild one of three.
 
+    ``in_flight`` and ``memory_bytes`` are the readings, in pairs.
+
     Linearity: two lines that meet in the middle size are fitted as well. Where their slopes differ by more than chance
     and by more than MAX_BEND of the whole slope, the line is bent. Fewer than MIN_SIZES sizes cannot show that.
     """
@@ -219,6 +221,7 @@ def memory_slope(
     if len(sizes) < MIN_SIZES:
         interval = slope.interval()
         return Slope(slope.value, interval.low, interval.high, start.value, True, len(in_flight), len(sizes))
+    # One column grows up to the middle, the other from there on: their coefficients are the slopes of the two halves.
     halves = [np.minimum(x, middle), np.maximum(x - middle, 0)]
     lower, upper, bend = _least_squares(
         halves,
@@ -236,7 +239,11 @@ def memory_slope(
 def _least_squares(
     columns: Sequence[Any], values: Sequence[float], wanted: Sequence[Sequence[int]]
 ) -> Iterator[Estimate]:
-    """Yield each wanted sum of the coefficients (the constant's first), by ordinary least squares."""
+    """Yield each wanted sum of the coefficients (the constant's first), by ordinary least squares.
+
+    ``wanted`` has a weight for each coefficient: (0, -1, 1) is the third minus the second. Columns are scaled to a
+    maximum of 1, because sizes and bytes differ by powers of ten, which makes the matrix hard to invert.
+    """
     import numpy as np
 
     design = np.column_stack([np.ones(len(values)), *columns])

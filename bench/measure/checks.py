@@ -1,6 +1,6 @@
 """Checks that several kinds of trials share, and how checks are run: each judges some figures and gives a verdict.
 
-Each mechanism that measures lists its own ``CHECKS`` by name: ``validity`` (crawls), ``blocks.checks``,
+Each mechanism that measures lists its own ``CHECKS`` by name: ``validity`` (crawls), ``blocks.run``,
 ``swarm.checks``, ``swarm.open_loop``, ``counts``, ``bare``. At the end of a trial it calls ``judge``, whose results
 become ``checks`` of the row. Rows that fail a check are kept and shown, but excluded from conclusions. A check takes
 the trial and the ``Observation``; it starts nothing.
@@ -40,7 +40,7 @@ def judge(checks: Mapping[str, Judge], trial: object, seen: Observation) -> tupl
 
 
 def passed_if(fine: bool, figures: str) -> Judgement:
-    """Return the verdict of a check with its figures."""
+    """Return the verdict of a check with its figures: passed if ``fine``, else failed."""
     return Judgement("passed" if fine else "failed", figures)
 
 
@@ -82,7 +82,10 @@ def settings(_trial: object, seen: Observation) -> Judgement:
 
 
 def work(seen: Observation, pages: int, cpu_ns: int, tolerance: float) -> Judgement:
-    """Check that the CPU work was done for this many pages, and that its cost is within the tolerance."""
+    """Check that the CPU work was done for this many pages, and that its cost is within the tolerance.
+
+    ``cpu_ns`` is the work per page that was asked for, ``tolerance`` the share by which its cost may differ from it.
+    """
     if not cpu_ns:
         return not_applicable("no CPU work")
     done, cost_ns = seen.measured["worked_pages"], seen.measured["work_ns"]
@@ -108,7 +111,7 @@ def no_hole(seen: Observation, wait_ns: int, usual_ns: int) -> Judgement:
     figures = f"no fetch ended for {hole}, a response was {late} late, limit {limit}"
     if max(hole_ns, late_ns) <= limit_ns:
         return Judgement("passed", figures)
-    return Judgement("failed", figures, 2 * late_ns >= hole_ns or None)
+    return Judgement("failed", figures, 2 * late_ns >= hole_ns or None)  # None: not outside, which rows leave out
 
 
 def max_hole_ns(wait_ns: float, usual_ns: float) -> float:

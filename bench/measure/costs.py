@@ -42,7 +42,7 @@ TURNS = 41
 CONNECTIONS = 100
 """Connections of the null client."""
 SECONDS = 0.5
-"""How long it asks."""
+"""How long the null client sends requests."""
 REQUEST = b"GET / HTTP/1.1\r\nHost: null\r\n\r\n"
 """The request that it repeats."""
 

@@ -118,7 +118,7 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str
 
 
 def derive_figures(outcome: dict[str, Any], pages: int, failed: int) -> dict[str, Any]:
-    """Return the headline figures. Failed pages do not count as throughput."""
+    """Return the headline figures. ``pages`` were fetched, ``failed`` of them without success: no throughput."""
     verified = pages - failed
     cpu_ns = outcome["cpu_user_ns"] + outcome["cpu_system_ns"]
     return {

@@ -19,7 +19,10 @@ Answer = dict[str, tuple[int | None, int]]
 
 @lru_cache(maxsize=16)
 def expected_answer(config: SiteConfig, roots: int, max_redirects: int) -> Answer:
-    """Return the expected answer of a crawl from the first ``roots`` pages."""
+    """Return the expected answer of a crawl from the first ``roots`` pages.
+
+    It follows links, and of each redirect at most ``max_redirects`` further ones, as ``Job.max_redirects`` says.
+    """
     site = Site(config)
     answer: Answer = {}
     waiting = deque((n, max_redirects) for n in range(roots))
@@ -36,7 +39,7 @@ def expected_answer(config: SiteConfig, roots: int, max_redirects: int) -> Answe
             target = site.number(page.location)
             assert target is not None
             queue = [(target, redirects_left - 1)]
-        for link, left in queue:
+        for link, left in queue:  # redirects that are left on the way from the link
             if link not in seen:
                 seen.add(link)
                 waiting.append((link, left))

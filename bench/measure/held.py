@@ -46,10 +46,13 @@ class Plateau:
     known: set[int]
     """Numbers in flight at which clients have turned out to have a limit; a number is added when it is reached."""
     since: tuple[int, int, int] = (0, 0, 0)
-    """The reading since which the client is still: time, CPU time and number held."""
+    """The reading since which the client is still: time and CPU time in nanoseconds, and number held."""
 
     def is_reached(self, now_ns: int, cpu_ns: int, held: int) -> bool:
-        """Take a reading; return whether the client has reached its limit. A stopped one has no readings."""
+        """Take a reading; return whether the client has reached its limit. A stopped one has no readings.
+
+        ``cpu_ns`` is the CPU time of its processes so far, ``held`` the number of its fetches that the server holds.
+        """
         still_ns = KNOWN_NS if held in self.known else STILL_NS
         _, used_ns, before = self.since
         if now_ns - self.at_ns > MAX_GAP_NS or held != before or cpu_ns - used_ns > MAX_CPU_SHARE * still_ns:
@@ -104,13 +107,14 @@ def observe(
 REST_S = 3
 """Maximum time that a reading waits for memory to settle and for others to end."""
 MAX_STRANGERS = 5
-"""Number of tasks or sockets of others that is tolerated: the kernel's workers come and go."""
+"""Number of tasks or sockets of others that is tolerated: the kernel's workers (kworker) come and go."""
 
 
 class Guard:
     """A memory budget for one process, or for everything started since."""
 
     def __init__(self, budget_bytes: int | None, pid: int | None = None) -> None:
+        """Note the memory in use now. ``budget_bytes`` None: no limit; ``pid`` is that of the one process, if any."""
         self._budget_bytes = budget_bytes
         self._process = None if pid is None else psutil.Process(pid)
         self._unused_bytes = memory.unused_bytes()
@@ -187,6 +191,8 @@ def _wait_until(wanted: range, server: Server, worker: process.Worker, guard: Gu
     Return the server's counts when this number was first seen.
     """
     plateau, first = Plateau(time.monotonic_ns(), server.limits), server.stats()
+    # ``first`` has the counts when the present number was first seen. After a release, fewer are wanted (``range(2)``),
+    # and a client that stands still has reached nothing.
     while (held := (stats := server.stats())["in_flight"]) not in wanted:
         if held != first["in_flight"]:
             first = stats

@@ -79,12 +79,18 @@ ANY = Cpus(None, None)
 
 
 def choose_cpus(*, pin: bool) -> Cpus:
-    """Choose different cores for server and client: of one kind, not two threads of one core, and fast if possible."""
+    """Choose different cores for server and client: of one kind, not two threads of one core, and fast if possible.
+
+    ``pin``: whether the experiment pins processes to cores at all; without it, and on macOS, nothing is pinned.
+    """
     return apart(_pinnable(), siblings, kind) if pin else ANY
 
 
 def halves(*, pin: bool) -> Cpus:
-    """Divide the cores between many servers and many clients; threads of one core stay together."""
+    """Divide the cores between many servers and many clients, for a swarm; threads of one core stay together.
+
+    ``pin`` as in ``choose_cpus``.
+    """
     return divided(_pinnable(), siblings, kind) if pin else ANY
 
 
@@ -101,7 +107,7 @@ def apart(allowed: set[int], siblings_of: Callable[[int], set[int]], kind_of: Ca
         (kind_of(a) != kind_of(b), b in siblings_of(a), kind_of(b), kind_of(a), a, -b, b)
         for a, b in permutations(allowed, 2)
     )
-    *_, server, _, client = min(costs)
+    *_, server, _, client = min(costs)  # (..., a, -b, b): of equal pairs the lowest server and the highest client
     return Cpus({server}, {client}, frozenset(allowed - {server, client}))
 
 
@@ -137,7 +143,7 @@ def kinds(root: Path = Path("/sys/devices")) -> Mapping[int, int]:
     for name in _SPEEDS:
         files = {cpu: f"{root}/system/cpu/cpu{cpu}/{name}" for cpu in listed("system/cpu/online")}
         speeds.append({cpu: procfs.whole(procfs.text_of(file)) or 1 for cpu, file in files.items()})
-    for each in speeds:
+    for each in speeds:  # the first source by which cores differ
         fastest = max(each.values(), default=1)
         ranks = {cpu: int(math.log(fastest / speed, STEP)) for cpu, speed in each.items()}
         if any(ranks.values()):
@@ -162,7 +168,7 @@ def cpu_ns(pid: int) -> int | None:
     include/linux/posix-timers.h). None where there is no such clock.
     """
     with contextlib.suppress(OSError, AttributeError):
-        return time.clock_gettime_ns(~pid << 3 | 2)
+        return time.clock_gettime_ns(~pid << 3 | 2)  # 2: CPUCLOCK_SCHED, of the whole process
     return None
 
 

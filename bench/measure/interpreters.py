@@ -53,7 +53,9 @@ print(json.dumps({
     "allocator": "mimalloc" if variable("Py_GIL_DISABLED") else "pymalloc" if variable("WITH_PYMALLOC") else "malloc",
 }))
 """
-"""Free-threaded builds use mimalloc for all objects: docs.python.org, "Python support for free threading".
+"""The program with which an interpreter says what it is (``Interpreter``).
+
+Free-threaded builds use mimalloc for all objects: docs.python.org, "Python support for free threading".
 
 The incremental garbage collector has no third threshold: docs.python.org 3.14, gc.get_threshold(). Free-threaded builds
 show none either, and have another collector.
@@ -65,9 +67,11 @@ class Interpreter:
     """What an interpreter says of itself."""
 
     executable: str
+    """Its path."""
     version: str
     """Such as 3.13.0."""
     implementation: str
+    """Such as cpython."""
     build: str
     """Commit of its source; empty if unknown."""
     compiler: str
@@ -414,7 +418,7 @@ def _run(command: list[str], failure: str) -> None:
 
 
 def _finished(command: list[str], seconds: float, **options: Any) -> tuple[int, str, str]:
-    """Run a program; return its exit code, output and errors. It is killed with its children if it takes longer.
+    """Run a program; return its exit code, output and errors. It is killed with its children after ``seconds``.
 
     Raises OSError and subprocess.TimeoutExpired.
     """

@@ -5,6 +5,7 @@ to 500 ms with pauses, until its time is over or its parent has ended::
 
     python -m inflight.bench.measure.neighbour KIND CORE SHARE SEED SECONDS PARENT
 
+SHARE is that of the time in which it works, PARENT a process id.
 "spin" computes within the caches of the core. "memory" walks through 64 MB, which is larger than most caches: it uses
 memory bandwidth, and evicts the data of others from a shared cache.
 """
@@ -23,7 +24,7 @@ from inflight.bench.measure.process import start
 SHARE = 0.5
 """Share of the time in which it works."""
 MAX_S = 4 * 3600.0
-"""Time after which an abandoned neighbour ends by itself."""
+"""Seconds after which an abandoned neighbour ends by itself."""
 SEED = 20260101
 """Seed of the lengths of its bursts."""
 BURST_S = (0.05, 0.5)
@@ -36,8 +37,7 @@ LINE_BYTES = 64
 """Size of a cache line."""
 STRIDE_BYTES = 4096 + LINE_BYTES
 """Distance of accesses, so that each is on another page. Accesses to a cached block of 8 MB took 0.8 ns each with this
-stride, to all 64 MB
-5.7 ns (AMD EPYC, 32 MB of L3 cache)."""
+stride, to all 64 MB 5.7 ns (AMD EPYC, 32 MB of L3 cache)."""
 
 
 @contextmanager

@@ -41,11 +41,11 @@ LOOK_S = 0.01
 _PR_SET_CHILD_SUBREAPER = 36
 """The number of this option of prctl(2)."""
 _SWEEPS, _END_S = 5, 1
-"""How often descendants are looked for and killed, and how long they may take to end each time."""
+"""How often descendants are looked for and killed, and how long they may take to end each time, in seconds."""
 LAST_S = 3
-"""Maximum time that a worker or a server that has closed its output may take to end."""
+"""Maximum time in seconds that a worker or a server that has closed its output may take to end."""
 GRACE_S = 5
-"""Time after its deadline at which an abandoned worker ends itself."""
+"""Seconds after its deadline at which an abandoned worker ends itself."""
 _MEDDLING = (
     "PYTHON",
     "AIOHTTP_",
@@ -100,6 +100,7 @@ class Worker:
     deadline_s: float
     """On the clock of time.monotonic()."""
     buffer: bytearray = field(default_factory=bytearray)
+    """What has been read of its output and not yet been returned as a message."""
     look_s: float = LOOK_S
     """How long to wait for a message before each call of ``each_tick``; longer where many workers are waited for."""
 

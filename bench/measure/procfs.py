@@ -43,7 +43,7 @@ def wholes(text: str | None) -> list[int]:
 
 
 def most(text: str | None) -> float | None:
-    """Return the limit in a file of a control group."""
+    """Return the limit in a file of a control group; UNLIMITED for none, None if it cannot be read."""
     word = (text or "").strip()
     if word == "max":
         return UNLIMITED

@@ -23,7 +23,7 @@ from inflight.fake_server.config import CA, CONTROL_SECRET
 from inflight.fake_server.site import SiteConfig
 
 START_SECONDS = 60
-"""Maximum time that a server may take to start."""
+"""Maximum time that a server may take to start, in seconds."""
 ANSWER_SECONDS = 60
 """Maximum time of an answer to a command."""
 END_SECONDS = 5

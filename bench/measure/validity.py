@@ -66,7 +66,7 @@ def allowances(trial: Trial, seen: Observation) -> Judgement:
         return not_applicable("the worker's descriptor limit is unknown")
     needed, threads = preflight.descriptors_needed(trial), preflight.threads_needed(trial)
     allowed = preflight.threads_allowed()
-    enough = limit < 0 or needed <= limit
+    enough = limit < 0 or needed <= limit  # below 0: RLIM_INFINITY, no limit
     enough_threads = allowed is None or threads <= allowed
     figures = f"{needed} descriptors needed, {'any number' if limit < 0 else limit} allowed"
     if threads:

@@ -1,4 +1,6 @@
-"""Rows: everything known about one trial, as one line of JSON. Both halves of the harness share nothing else.
+"""Rows: everything known about one trial, as one line of JSON.
+
+The harness has two halves, which share nothing else: ``measure`` writes rows, ``frame``, ``show`` and ``ab`` read them.
 
 ``append`` writes a row when its trial has ended, ``read`` returns those of a run; commands, ``show`` and
 ``measure.run`` call them. ``inflight.bench.rows.records`` defines what a row may hold and validates each line;
@@ -47,6 +49,8 @@ _MACHINE = ("cpu", "usable_cores", "cpu_quota_cores", "memory_bytes", "system", 
 _MEMORY_SHARE = 0.02
 """Share by which the memory of a machine may differ from boot to boot."""
 _PATH = re.compile(r"(?:(?<![\w./~])|(?<=file://))/([^\s/'\"`,;:()<>|=]+)(?:/[^\s'\"`,;:()<>|=]*)?")
+"""An absolute path within a text: a slash with no part of a path before it, but for ``file://``; a folder; and the rest
+up to a blank or a character that ends a path in messages."""
 _OF_THE_KERNEL = frozenset({"proc", "sys", "dev"})
 """Folders that are the same on every machine; paths in them are evidence, such as /proc/net/netstat."""
 
@@ -171,8 +175,8 @@ def machine_changes(before: Mapping[str, Any], other: Mapping[str, Any]) -> tupl
     The same are CPU model, usable cores, CPU quota, memory, kernel series (such as Linux 6.18), interpreter, and a
     neighbour that disturbs on purpose.
     """
-    sizes = (float(machine.get("memory_bytes") or 0) for machine in (before, other))
-    kernels = {re.sub(r"(\d+\.\d+).*", r"\1", str(machine.get("system"))) for machine in (before, other)}
+    sizes = (float(values.get("memory_bytes") or 0) for values in (before, other))
+    kernels = {re.sub(r"(\d+\.\d+).*", r"\1", str(values.get("system"))) for values in (before, other)}
     same = {"memory_bytes": math.isclose(*sizes, rel_tol=_MEMORY_SHARE), "system": len(kernels) == 1}
     return tuple(key for key in _MACHINE if not same.get(key, before.get(key) == other.get(key)))
 
@@ -201,7 +205,10 @@ def _is_here(path: str) -> bool:
 
 
 def text(folder: Path) -> str:
-    """Return the rows of a run as they are written, one per line. Raises RowsError if they cannot be read."""
+    """Return the rows of a run as they are written, one per line; for tests and tools.
+
+    Raises RowsError if they cannot be read.
+    """
     return "".join(_lines(folder))
 
 

@@ -13,7 +13,7 @@ import click
 from inflight.bench.ab.decide import EXITS
 from inflight.bench.commands.options import JSON, MARKDOWN, PLACE, QUIET, option
 from inflight.bench.commands.output import put, say, say_plots
-from inflight.bench.commands.run import append, keep
+from inflight.bench.commands.run import append_text, keep
 from inflight.bench.plan.judge import need
 from inflight.bench.rows.files import without_places
 
@@ -57,5 +57,5 @@ def run(*, places: Sequence[Path], out: Path | None, as_json: bool, markdown: Pa
         say_plots(keep(out, texts, [show.picture(comparison)]))
         say(f"written: {out / MARKDOWN_FILE}")
     if markdown is not None:
-        append(markdown, show.markdown(comparison))
+        append_text(markdown, show.markdown(comparison))
     return EXITS[comparison.verdict]

@@ -78,10 +78,13 @@ def _repeats(rows: Sequence[Row]) -> str | None:
 
 
 def section(studies: "Studies") -> Section:
-    """Return the tables of a run that counted, and what they consist of as details."""
+    """Return the tables of a run that counted, and what they consist of as details.
+
+    The head of the column of the CPU time also says of which table and workload this time is.
+    """
     rows = {(row.run, row.trial): row for row in studies.rows if row.kind == NAME and row.valid}
     heads = {}
-    for cpu in studies.parts["cpu"][:1]:
+    for cpu in studies.parts["cpu"][:1]:  # the same part as in ``beside``
         words = cpu.study.figure.words
         heads[words] = join(", ", words, cpu.name, cpu.head(cpu.usual))
     parts = studies.parts[NAME]

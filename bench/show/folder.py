@@ -1,8 +1,8 @@
 """A run's folder beside its rows: the files, where the figures come from, and the machine.
 
-``studies`` and ``page`` call ``read`` once for a run; ``answer``, ``page`` and ``summary`` ask for names, dates,
-versions and the command. A page is also made without files that are missing or damaged: they are named in
-``Extras.missing``.
+``studies`` calls ``read`` once for a run. ``answer``, ``page``, ``summary``, ``ab``, ``claims`` and the tools that write
+documents ask for names, dates, versions and the command. A page is also made without files that are missing or damaged:
+they are named in ``Extras.missing``.
 """
 
 import json
@@ -24,7 +24,7 @@ from inflight.bench.show.table import Detail, Section, Table
 
 COMPARISON_FILE = "compare.json"
 MAX_VALUE = 300
-"""Maximum length of a value of the machine as it is shown."""
+"""Maximum length of a value of the machine as it is shown, in characters."""
 _NAMES = {
     "python": "Python of the harness",
     "commit": "commit of inflight",
@@ -119,7 +119,10 @@ def _selftest(text: str) -> dict[str, Any]:
 
 
 def knob(row: Row, name: str) -> Any:
-    """Return a setting that the process of a row reported; of a swarm, that of all its processes."""
+    """Return a setting that the process of a row reported; of a swarm, that of all its processes.
+
+    Rows of a swarm have a dict of settings, other rows a ``Knobs`` (``rows.parts``).
+    """
     knobs: Any = row.knobs
     return knobs.get(name) if isinstance(knobs, dict) else getattr(knobs, name)
 
@@ -162,14 +165,17 @@ def date(rows: Sequence[Row]) -> str:
 
 
 def command(machine: Mapping[str, Any]) -> str | None:
-    """Return the command of the run, without the path of the program; None if unknown."""
+    """Return the command of the run; None if unknown.
+
+    The program is called ``inflight``, and of each other word that is an absolute path only the last part is left.
+    """
     given = machine.get("command")
     if not given:
         return None
     return shlex.join(["inflight", *(PurePath(word).name if word.startswith("/") else word for word in given[1:])])
 
 
-def markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
+def origin_in_markdown(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
     """Return a Markdown sentence with the command, processor and interpreter of a run, and its name."""
     made = command(machine)
     by = f"Made by {code(made)}" if made else "Made"

@@ -42,7 +42,7 @@ MAX_FIRST = 4
 MIN_ROOM = 200_000
 """Bytes that plots leave to the rest of the page."""
 _NOTE_BYTES = 2_000
-"""Room for the sentences beside the links."""
+"""Bytes for the sentences beside the links to the rows."""
 TOO_LARGE = "Left out because the page would be too large"
 """Why something is left out."""
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
@@ -51,7 +51,7 @@ _ODD = re.compile(r"[^\w.-]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A chapter of the page: id, heading and content; the content of a ``whole`` one includes the heading."""
+    """A chapter of the page: id, heading and content; with ``is_whole``, the content includes the heading."""
 
     id: str
     heading: str
@@ -92,6 +92,7 @@ def page(studies: Studies, tell: Callable[[str], None] = lambda _step: None, so_
     answer = answer_of(studies)
     drawn = _plots(chain(studies.decision_pictures(), studies.pictures()), tell)
     first = [column.name for column in answer.columns if column.name in drawn] or list(drawn)[:MAX_FIRST]
+    # First the chapters that are open, then (``figures``) those that are folded.
     parts = [
         Chapter("answer", "The answer", _answer(studies, answer)),
         Chapter("verdicts", "Verdicts", _sections(studies.decisions)),
@@ -130,6 +131,7 @@ def page(studies: Studies, tell: Callable[[str], None] = lambda _step: None, so_
         )
         return html.shell(title, body, style, script, data)
 
+    # The rows are in the page only if they fit, so the page is made twice: without them, to know its size, and with them.
     return whole(downloads(studies, extras, len(whole(Markup()).encode("utf-8", "replace"))))
 
 

@@ -235,7 +235,7 @@ def as_markdown(studies: Studies) -> str:
         f"## inflight: {markdown.escaped(folders.experiment(run, machine), 60)}",
         *_first(studies),
         *(_within(markdown.markdown(section), _ROOM_FOR_DECISIONS // len(decided)) for section in decided),
-        folders.markdown(rows, harmless) if rows else "",
+        folders.origin_in_markdown(rows, harmless) if rows else "",
         *texts[:1],
         *map(markdown.folded, names[1:], texts[1:]),
     ]

@@ -75,7 +75,7 @@ def at_the_peak(
     monkeypatch: pytest.MonkeyPatch, family: list[psutil.Process]
 ) -> Callable[[Callable[[SwarmRun], object]], None]:
     """Return a function that registers an action for when the gates hold all, just before memory is read."""
-    measure = SwarmRun._layers_since
+    measure = SwarmRun._held_layers
 
     def register(act: Callable[[SwarmRun], object]) -> None:
         def acting(one: SwarmRun, base: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def at_the_peak(
             act(one)
             return measure(one, base)
 
-        monkeypatch.setattr(SwarmRun, "_layers_since", acting)
+        monkeypatch.setattr(SwarmRun, "_held_layers", acting)
 
     return register
 

@@ -34,7 +34,7 @@ class StoredRun:
     @property
     def provenance(self) -> str:
         """How it was made, as Markdown."""
-        return folders.markdown(self.rows, self.machine)
+        return folders.origin_in_markdown(self.rows, self.machine)
 
     @property
     def source(self) -> str:

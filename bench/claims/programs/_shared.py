@@ -30,7 +30,10 @@ def timed() -> Iterator[dict[str, int]]:
 
 
 def check_pages(finished: Iterable["Fetch"], site: Mapping[str, Any] | None) -> int:
-    """Return the number of pages with status 200. Raises WrongAnswerError unless these are all pages of the site."""
+    """Return the number of pages with status 200. Raises WrongAnswerError unless these are all pages of the site.
+
+    ``site`` is the SITE of a program. It may be None only for a program without a server, which crawls nothing.
+    """
     assert site is not None
     fetches = list(finished)
     pages = sum(fetch.status == 200 for fetch in fetches)

@@ -35,7 +35,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "selector": tuple(KINDS),
     "idle": (0, 250, 500, 900, 2000, 4000, 8000),
 }
-"""The arguments of the program with their usual values."""
+"""The arguments of the program with their usual values; ``idle`` is the number of idle connections."""
 SITE = {"pages": 1500, "links": 0}
 """The site that is crawled."""
 
@@ -48,7 +48,7 @@ FD_SETSIZE = 1024
 
 
 def measure(base: str, selector: str, idle: int) -> dict[str, Any]:
-    """Crawl once; return the cost of a page, or the limit that prevented the crawl."""
+    """Crawl once; return the cost of a page, or the limit that prevented the crawl. ``idle`` is a number."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]  # the worker has raised it
     if limit != resource.RLIM_INFINITY and idle + RESERVE > limit:
         error = f"{idle} idle connections need {idle + RESERVE} descriptors of {limit}"
@@ -62,7 +62,7 @@ def measure(base: str, selector: str, idle: int) -> dict[str, Any]:
         return crawl_beside(socks, KINDS[selector], base)
 
 
-def crawl_beside(idle: list[socket.socket], kind: Any, url: str) -> dict[str, Any]:
+def crawl_beside(idle_socks: list[socket.socket], kind: Any, url: str) -> dict[str, Any]:
     """Crawl with a selector of this kind that also watches the idle connections."""
     from inflight import strategies
     from inflight.strategies.base import Job
@@ -75,8 +75,9 @@ def crawl_beside(idle: list[socket.socket], kind: Any, url: str) -> dict[str, An
     selector = crowded(kind)()
     stopped: dict[str, Any] = {}
     try:
-        for sock in idle:
+        for sock in idle_socks:
             selector.register(sock, selectors.EVENT_READ)
+        # The strategy makes its selector by this name. It stays replaced: this process measures once, and ends.
         selectors.DefaultSelector = lambda: selector  # type: ignore[misc, assignment]
         with timed() as taken:
             try:

@@ -1,8 +1,9 @@
 """Measure blocks of a comparison: prepare its arms, choose the size of a block, and run blocks with memory trials.
 
 ``inflight ab`` and ``inflight selftest`` call ``ready``, then ``calibrate`` once, then ``measure`` for each block,
-within ``chosen_place``. The arms are A, B, and A again as the placebo. SD: standard deviation, here of the logarithm of
-the CPU time per page, so of its relative changes.
+within ``chosen_place``. The arms are A, B, and A again as the placebo. A *slice* is one turn of an arm, a *window* the
+part of it that counts, a *cycle* a slice of each arm (``blocks.block``). SD: standard deviation, here of the logarithm
+of the CPU time per page, so of its relative changes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,9 +25,13 @@ from inflight.bench.measure.trial import Setting
 from inflight.bench.plan.comparison import Comparison
 from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.kinds import Window
 
 PROCESS_SD = 0.015
-"""SD of the CPU time per page between fresh processes of the same code."""
+"""SD of the CPU time per page between fresh processes of the same code: an assumption in a round number.
+
+It only divides the time between cycles and blocks. A verdict uses the differences that its own blocks show.
+"""
 MIN_CYCLES, MAX_CYCLES = 2, 120
 """Fewest and most cycles (slices of each arm) of a block."""
 BALANCED = 6
@@ -53,7 +58,10 @@ class Place:
 
 @contextmanager
 def chosen_place(*, is_timed: bool = True) -> Iterator[Place]:
-    """Choose cores, and keep a server running while blocks are run, or while calls are counted."""
+    """Choose cores, and keep a server running while blocks are run, or while calls are counted.
+
+    ``is_timed``: the server's maximum responses per second are measured first, with which a throughput is compared.
+    """
     cpus = host.choose_cpus(pin=True)
     with runs.beside_the_server(cpus), runs.ServerKeeper(cpus, is_timed=is_timed) as keeper:
         yield Place(keeper, cpus)
@@ -76,8 +84,9 @@ def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
 
 
 def _why_no_memory(prepared: Arms) -> str:
-    """Return why two readings give no memory per fetch in flight; empty if they do.
+    """Return why memory per fetch in flight has no figure; empty if it has one.
 
+    It is the difference between two processes that hold few and many fetches, over the difference of these numbers.
     On a free-threaded build, the heap varies by megabytes from process to process, more than by what fetches take.
     """
     if any(arm.described.most_in_flight is not None for arm in prepared.values()):
@@ -99,6 +108,7 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Seq
     rows = runs.measured(block, place.keeper, place.setting("calibration"), _runtimes(prepared))
     for arm, row in zip(block.arms, rows, strict=True):
         if row.status != "ok":
+            # A lost server is not the fault of an arm: then the message names none.
             blame = "" if row.measured.server_lost else f"{arm.name}, {prepared[arm.name].arm.label}: "
             raise ExperimentError(f"nothing to compare: {blame}{row.reason}")
     windows = [row.measured.windows for row in rows]
@@ -109,29 +119,31 @@ def calibrate(comparison: Comparison, prepared: Arms, place: Place) -> tuple[Seq
 
 
 def _runtimes(prepared: Arms) -> dict[str, Runtime]:
+    """Return interpreter and environment of each arm by its name."""
     return {name: arm.runtime for name, arm in prepared.items()}
 
 
-def cycles_for(slice_sd: float, fixed_s: float, cycle_s: float) -> int:
+def cycles_for(window_sd: float, fixed_s: float, cycle_s: float) -> int:
     """Return the number of cycles per block that gives the most precise result in a given time.
 
-    ``slice_sd`` is the relative SD of one window, ``fixed_s`` the seconds that a block takes beside its slices,
+    ``window_sd`` is the relative SD of one window, ``fixed_s`` the seconds that a block takes beside its slices,
     ``cycle_s`` those of a cycle. It is the optimal size of a cluster: the ratio of the SDs within and between clusters,
     times the root of the ratio of the costs of a cluster and of one of its members (W. G. Cochran, "Sampling
     Techniques", 1977, section 10.6). From six cycles on it is a multiple of six, so that arms follow each other equally
     often.
     """
-    best = slice_sd / PROCESS_SD * sqrt(fixed_s / cycle_s)
+    best = window_sd / PROCESS_SD * sqrt(fixed_s / cycle_s)
     bounded = min(max(best, MIN_CYCLES), MAX_SLICES_S / cycle_s, MAX_CYCLES)
     if bounded < BALANCED:
         return max(MIN_CYCLES, round(bounded))
     return BALANCED * round(bounded / BALANCED)
 
 
-def slice_sd(a: Sequence[Any], again: Sequence[Any]) -> float:
+def slice_sd(a: Sequence[Window], again: Sequence[Window]) -> float:
     """Return the relative SD of the CPU time per page of a window, from pairs of windows of the same code.
 
-    Disturbances of a whole cycle cancel, because the two windows of a cycle are compared with each other.
+    ``a`` and ``again`` are the windows of A and of its placebo. Disturbances of a whole cycle cancel, because the two
+    windows of a cycle are compared with each other.
     """
     by_cycle = {window.cycle: window for window in again}
     logs = [
@@ -143,8 +155,11 @@ def slice_sd(a: Sequence[Any], again: Sequence[Any]) -> float:
     return stdev(logs) / sqrt(2) if len(logs) > 1 else 0.0
 
 
-def _cycle_s(windows: Sequence[Sequence[Any]]) -> float:
-    """Return the duration of a cycle: from the first window to the last, over the windows between."""
+def _cycle_s(windows: Sequence[Sequence[Window]]) -> float:
+    """Return the duration of a cycle in seconds, from the windows of each arm.
+
+    It is the mean time from the begin of a window to that of the next one, of whichever arm, times the number of arms.
+    """
     begins = sorted(window.begin_ns for some in windows for window in some)
     whole_ns: int = begins[-1] - begins[0]
     return max(1e-3, whole_ns / max(1, len(begins) - 1) * len(windows) / 1e9)

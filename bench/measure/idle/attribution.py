@@ -1,7 +1,7 @@
 """Attribute the bytes of a thread, a task or a stream to lines of Python, mappings and kinds of kernel objects.
 
-It is the program of the probe ``attribution`` (``plan.bare.PROBES``), and explains what ``idle.worker`` makes the
-harness measure. Each run takes one of two looks (``look``) at N new idle threads or tasks of one kind:
+It is the program of the probe ``attribution`` (``plan.bare.PROBES``): ``worker.program`` calls ``measure``. It explains
+what ``idle.worker`` makes the harness measure. Each run takes one of two looks (``look``) at N new idle threads or tasks of one kind:
 
 - ``python``: tracemalloc, by the line of source that allocated. It sees what Python's allocators give out, but no
   stacks. It records every allocation, so the size of the process means nothing in this look.
@@ -34,11 +34,11 @@ SITE = {"pages": 1}
 MAX_LINES = 14
 """Maximum number of pieces that are listed."""
 MIN_BYTES = 8
-"""Minimum size of a piece of one of them; smaller ones are summed up."""
+"""Minimum size of a piece, in bytes per thread, task or stream; smaller pieces are summed up."""
 _N = {"thread": 1000, "asyncio_task_stream": 1000}
-"""How many are started, by kind, and"""
+"""Number that is started of a kind that takes much memory or descriptors."""
 _MANY = 20_000
-"""of any other kind."""
+"""Number that is started of any other kind."""
 _alive: list[Any] = []
 """Keeps what was started until the process ends."""
 
@@ -113,7 +113,7 @@ def _slabs() -> Counter[str] | None:
     """Return the bytes of the objects in use, by cache (slabinfo(5): name, active_objs, num_objs, objsize ...)."""
     if (text := procfs.text_of("/proc/slabinfo")) is None:
         return None
-    lines = text.splitlines()[2:]
+    lines = text.splitlines()[2:]  # without the two of the heading
     return Counter({name: int(active) * int(size) for name, active, _, size, *_ in map(str.split, lines)})
 
 

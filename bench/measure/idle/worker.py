@@ -1,8 +1,8 @@
 """The worker of idle threads or tasks: start N of one kind that wait and do nothing else, and report it.
 
 ``measure.bare.run_idle`` runs it, and reads its memory before and after; it sends ``start`` between the two. ``KINDS``
-maps a name to the function that starts N of them and returns the objects that keep them alive; ``port`` is that of the
-server, for those with a connection. Threads and tasks wait for a held lock, as in the scripts of the authors whose
+maps a name to the function that starts N (``n``) of them and returns the objects that keep them alive; ``port`` is that
+of the server, for those with a connection. ``idle.attribution`` uses ``KINDS``, too. Threads and tasks wait for a held lock, as in the scripts of the authors whose
 figures are tested (docs/claims.md).
 """
 
@@ -55,6 +55,7 @@ def generators(n: int, _port: int) -> Held:
     """Start generators that are suspended at their first yield."""
 
     def wait() -> Generator[None, None, None]:
+        """Wait for ever."""
         yield
 
     alive = [wait() for _ in range(n)]
@@ -68,6 +69,7 @@ def generator_tasks(n: int, _port: int) -> Held:
     from inflight.strategies.generators import Future, Loop, Task
 
     def wait() -> Generator[Future, None, None]:
+        """Wait for a future that is never set."""
         yield from Future()
 
     loop = Loop()
@@ -85,7 +87,7 @@ def asyncio_tasks(n: int, _port: int) -> Held:
         lock = asyncio.Lock()
         await lock.acquire()
         tasks = [asyncio.ensure_future(wait(lock)) for _ in range(n)]
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # one turn of the loop, in which each task reaches the lock
         return tasks
 
     async def wait(lock: asyncio.Lock) -> None:
@@ -150,7 +152,7 @@ def _connected(n: int, wait: Callable[[Arrivals], Coroutine[Any, Any, None]]) ->
             if arrivals.error is not None:
                 raise ShortageError(arrivals.count, arrivals.error)
             await asyncio.sleep(0.001)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # a task counts itself before it waits: one more turn, in which all get there
         return tasks
 
     loop = asyncio.new_event_loop()
@@ -184,7 +186,7 @@ class IdlePart(WorkerPart):
         return {"idle": self._order["what"]} | super().knobs()
 
     def start(self) -> dict[str, Any]:
-        """Start all, and return how many there are."""
+        """Start all, and return how many there are, why not more, and how long that took."""
         error, cause, held = None, None, Held(0, None)
         begin_ns = time.perf_counter_ns()
         try:

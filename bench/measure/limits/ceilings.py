@@ -3,7 +3,8 @@
 ``limits`` and ``swarm.layout`` call ``list_ceilings`` with the facts about a process (``facts.look``). Before a *ramp*
 (a process that starts threads until one is refused) a ceiling is a prediction; after a failure, the lowest one is the
 suspect (``threads.culprit``). Not every thread costs the same, so *readings* say what a process used with some numbers
-of threads, and a ceiling follows the line through them.
+of threads, and a ceiling follows the line through them. A *cost* is an entry of ALL_COSTS: what of a thread a limit
+counts. ``limits`` and ``limits.threads`` call ``make_figures`` for their rows.
 """
 
 import math
@@ -23,7 +24,7 @@ from inflight.bench.rows.kinds import Ceiling
 SIZES = ("VmSize", "VmData", "memory")
 """Facts in bytes that grow with threads."""
 ALL_COSTS = ("one", "maps", *SIZES)
-"""How one more thread can count against a limit: as one, or as the growth of a fact."""
+"""How one more thread can count against a limit: as 1, or as the growth of the fact with this name."""
 SHARED_PART = 0.9
 """Share of what a shared limit leaves at which a ramp stops."""
 ALIKE = 0.01
@@ -56,17 +57,19 @@ def table() -> tuple[LimitEntry, ...]:
 
 
 def list_ceilings(
-    resource: str, facts: Facts, readings: Sequence[Reading] = (), costs: Collection[str] = ALL_COSTS
+    resource: str, facts: Facts, readings: Sequence[Reading] = (), wanted_costs: Collection[str] = ALL_COSTS
 ) -> list[Ceiling]:
-    """Return how much of a resource each limit leaves, the lowest first; only limits of which one more ``costs`` this.
+    """Return how much of a resource each limit leaves, the lowest first.
 
-    Unlimited ones are left out, and those with an unknown cost per thread. An unknown use counts as zero: this is an
-    upper bound, and the evidence says so.
+    ``wanted_costs`` selects limits: those that count a thread in one of these ways. Unlimited ones are left out, and
+    those with an unknown cost per thread. An unknown use counts as zero: this is an upper bound, and the evidence says
+    so. A limit of a control group is among the facts once for each ancestor of the process, by its path:
+    ``/sys/fs/cgroup/user.slice/pids.max``.
     """
     ceilings = [
         _ceiling(limit, name, facts, readings if resource == "threads" else None)
         for limit in table()
-        if resource in limit.resources and limit.costs in costs
+        if resource in limit.resources and limit.costs in wanted_costs
         for name, value in facts.items()
         if (name == limit.name or name.endswith(f"/{limit.name}")) and value != UNLIMITED
     ]
@@ -78,8 +81,8 @@ def _ceiling(limit: LimitEntry, name: str, facts: Facts, readings: Sequence[Read
 
     ``name`` is that of the limit among the facts; ``readings`` are None for all resources but threads.
     """
-    costs = "one" if readings is None else limit.costs
-    each = slope(readings or (), costs)
+    cost = "one" if readings is None else limit.costs
+    each = slope(readings or (), cost)
     if each is None:
         return None
     used = 0 if limit.used is None else facts.get(limit.used.format(name=name))
@@ -91,11 +94,11 @@ def _ceiling(limit: LimitEntry, name: str, facts: Facts, readings: Sequence[Read
         parts.append("the amount in use is unknown")
     elif used:
         parts.append(f"{amount(used, limit.unit)} in use")
-    if costs == "maps":
+    if cost == "maps":
         parts.append(f"each further thread takes {each:.2f} maps")
-    elif costs != "one":
+    elif cost != "one":
         parts.append(f"each further thread takes {each / 1000:,.0f} kB")
-    most = room(readings or (), costs, facts[name] + limit.beyond - (used or 0))
+    most = room(readings or (), cost, facts[name] + limit.beyond - (used or 0))
     return Ceiling(
         name=name,
         most=most,
@@ -110,37 +113,38 @@ def amount(value: float, unit: str) -> str:
     return f"{value:,.0f} {unit}" if unit != "bytes" else f"{value / (1 << 20):,.0f} MiB"
 
 
-def slope(readings: Sequence[Reading], costs: str) -> float | None:
+def slope(readings: Sequence[Reading], cost: str) -> float | None:
     """Return the cost of the next thread in the unit of the fact: the slope between the last two readings.
 
     None where it is unknown.
     """
-    if costs == "one":
+    if cost == "one":
         return 1.0
-    points = _points(readings, costs)
+    points = _points(readings, cost)
     if len(points) < 2 or points[-1][1] <= points[-2][1]:
         return None
     (before, less), (after, more) = points[-2:]
     return (more - less) / (after - before)
 
 
-def room(readings: Sequence[Reading], costs: str, free: float) -> int:
+def room(readings: Sequence[Reading], cost: str, free: float) -> int:
     """Return how many threads fit into what is free before the first one: along the readings, then the last slope.
 
-    ``free`` is in the unit of the limit.
+    ``free`` is what the limit leaves to a process without threads, in the unit of the limit.
     """
-    if costs == "one":
+    if cost == "one":
         return max(0, math.floor(free))
-    points = _points(readings, costs)
+    points = _points(readings, cost)
     limit = points[0][1] + free
+    # The segment that crosses the limit, or else the last one, which is extended: where its line meets the limit.
     segments = list(pairwise(points))
     (before, less), (after, more) = next((pair for pair in segments if pair[1][1] > limit), segments[-1])
     return max(0, math.floor(before + (limit - less) * (after - before) / (more - less)))
 
 
-def _points(readings: Sequence[Reading], costs: str) -> list[tuple[int, float]]:
-    """Return the numbers of threads that have a fact, each with its value."""
-    return [(threads, facts[costs]) for threads, facts in readings if costs in facts]
+def _points(readings: Sequence[Reading], cost: str) -> list[tuple[int, float]]:
+    """Return the numbers of threads at which the fact of a cost is known, each with the value of the fact."""
+    return [(threads, facts[cost]) for threads, facts in readings if cost in facts]
 
 
 def lowest(ceilings: Sequence[Ceiling]) -> Names:

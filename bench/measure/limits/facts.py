@@ -1,6 +1,7 @@
 """Read the numbers that limits depend on, by name. What cannot be read is left out, and limits that do not bind.
 
-``ceilings`` computes with them; ``look`` reads all, ``usage`` what changes while threads are started. A name is that of
+``limits`` and ``swarm.layout`` call ``look``, which reads all; ``threads`` also calls ``usage``, which reads what changes
+while threads are started. ``ceilings`` computes with the facts. A name is that of
 a sysctl, of setrlimit(2), of a line of ``/proc/meminfo`` or ``/proc/PID/status``, or the path of a file of a control
 group. The process may be a child that was just refused a thread: reading needs no thread, no process and little memory.
 """
@@ -30,12 +31,12 @@ NUMBERS = {
     "open files": ("proc/sys/fs/file-nr", procfs.whole),
     **{name: (f"proc/sys/{name.replace('.', '/')}", procfs.whole) for name in SYSCTLS},
 }
-"""Files of one number."""
+"""The file of each fact that is one number, and the function that reads the number in its text."""
 SYSCTLS_ELSEWHERE = (
     "kern.num_taskthreads", "kern.num_threads", "kern.maxfilesperproc", "kern.maxfiles", "kern.num_files",
     "kern.ipc.somaxconn", "net.inet.ip.portrange.first", "net.inet.ip.portrange.last",
 )  # fmt: skip
-"""Those of macOS."""
+"""The same of macOS: limits, and some of the numbers in use."""
 RLIMITS = ("RLIMIT_NPROC", "RLIMIT_AS", "RLIMIT_DATA", "RLIMIT_STACK")
 """Limits of the process."""
 QUOTAS = (
@@ -74,7 +75,7 @@ def look(pid: int, root: Path = ROOT, *, sockets: bool = False) -> Facts:
 
 
 def usage(pid: int, root: Path = ROOT) -> dict[str, float]:
-    """Return only what changes while threads are started: the process, and the memory of the system."""
+    """Return only what changes while threads are started: of the process, and the memory of the system (bytes)."""
     status = _text(root, f"proc/{pid}/status")
     facts: dict[str, float] = {**procfs.sizes(_text(root, "proc/meminfo")), **procfs.sizes(status)}
     counts = {
@@ -100,7 +101,7 @@ def _binding(facts: dict[str, float], root: Path, pid: int) -> Facts:
     !capable(CAP_SYS_ADMIN)``; ``capable`` is about the first user namespace. CAP_SYS_ADMIN may exceed fs.file-max
     (fs/file_table.c). A container has ids of its own, and none of the reserved ones.
     """
-    names = [name for name in _names(root, "proc") if name.isdecimal()]
+    names = [name for name in _names(root, "proc") if name.isdecimal()]  # folders of processes, by their ids
     processes = {int(name): procfs.fields(_text(root, f"proc/{name}/status")) for name in names}
     uids = {number: procfs.whole(fields.get("Uid")) for number, fields in processes.items()}
     if (uid := uids.get(pid)) is not None:
@@ -108,6 +109,7 @@ def _binding(facts: dict[str, float], root: Path, pid: int) -> Facts:
         facts["tasks of this user"] = sum(procfs.whole(fields.get("Threads")) or 0 for fields in same_user)
     if "tasks" in facts:
         is_first = _is_link(root / "proc/self/ns/pid", FIRST_PID_NAMESPACE)
+        # Outside of containers, the limit leaves out the reserved ids (``beyond`` in limits.toml), so their users, too.
         facts["ids in use"] = facts["tasks"] - is_first * sum(number < RESERVED_PIDS for number in processes)
     is_first = _is_link(root / f"proc/{pid}/ns/user", FIRST_USER_NAMESPACE)
     capabilities = int(processes.get(pid, {}).get("CapEff", "0"), 16) if is_first else 0
@@ -138,7 +140,10 @@ def _quotas(root: Path, pid: int) -> Iterator[tuple[str, float]]:
 
 
 def _ports(root: Path, *, sockets: bool) -> dict[str, float]:
-    """Count the ports that the kernel chooses from. Those bound to all addresses are in use."""
+    """Count the ports that the kernel chooses from, and with ``sockets`` those of them that are bound to all addresses.
+
+    Only the latter are in use for every connection; without ``sockets``, or without a readable list, they stay unknown.
+    """
     edges = procfs.wholes(_text(root, "proc/sys/net/ipv4/ip_local_port_range"))
     if len(edges) != 2:
         return {}
@@ -146,7 +151,7 @@ def _ports(root: Path, *, sockets: bool) -> dict[str, float]:
     ports = set(range(edges[0], edges[1] + 1)) - reserved
     facts = {"net.ipv4.ip_local_port_range": len(ports), "first port": edges[0], "last port": edges[1]}
     texts = [_text(root, f"proc/net/{name}") for name in ("tcp", "tcp6")] if sockets else [None]
-    if texts != [None] * len(texts):
+    if texts != [None] * len(texts):  # one of the two could be read
         facts["ports in use"] = len(ports.intersection(port for text in texts for port in procfs.bound_to_all(text)))
     return dict(facts)
 

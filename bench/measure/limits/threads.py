@@ -187,9 +187,10 @@ def extend(readings: Sequence[Reading], count: int, steady: Sequence[Reading]) -
     if now is None or later is None or later <= now:
         return list(readings)
     threads, last = readings[-1]
-    each = {costs: slope(readings, costs) or 0 for costs in ("maps", *SIZES) if costs in last}
-    full = {costs: last[costs] + count * each[costs] for costs in each}
-    far = {costs: full[costs] + FAR * (each | {"maps": later})[costs] for costs in each}
+    each = {cost: slope(readings, cost) or 0 for cost in ("maps", *SIZES) if cost in last}
+    # What is used when the holes are full, and FAR threads later: only maps then cost more than before.
+    full = {cost: last[cost] + count * each[cost] for cost in each}
+    far = {cost: full[cost] + FAR * (each | {"maps": later})[cost] for cost in each}
     return [*readings, *([(threads + count, full)] if count else []), (threads + count + FAR, far)]
 
 
@@ -246,7 +247,7 @@ def find_threads(bounds: Bounds, budget_bytes: float, *, through_shared: bool) -
 def culprit(before: Facts, after: Facts, grown: Sequence[Reading], end: Ramp) -> Names:
     """Return the limits that may have refused a thread. A limit with a counted refusal rules out all others.
 
-    CPython drops the errno of a thread that could not be started. Other calls keep theirs (mmap(2): ENOMEM for too many
+    ``before`` and ``after`` are the facts before the ramp and at its failure, ``grown`` the readings at both. CPython drops the errno of a thread that could not be started. Other calls keep theirs (mmap(2): ENOMEM for too many
     maps and for too little memory or address space; fork(2): EAGAIN for too many tasks, whichever limit counts them).
     """
     if end.symptoms.get("process") == "EAGAIN":

@@ -42,7 +42,7 @@ def common_knobs(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for name, value in settings[0].items():
         kinds = {repr(knobs.get(name)) for knobs in settings}
         common[name] = value if len(kinds) == 1 else sorted(kinds)
-    common.pop("pid", None)
+    common.pop("pid", None)  # each process has another
     return common
 
 

@@ -37,13 +37,13 @@ def run_open(trial: Trial, server: Server, setting: Setting, seen: Observation) 
     """
     workload, site, served = trial.workload, site_of(trial), None
     parts = urlsplit(workload.target or server.base)
-    order = {name: getattr(workload, name) for name in ("rate_per_s", "seconds", "users")}
-    order |= {"base": f"{parts.scheme}://{parts.netloc}", "pages": None}
-    order["path"] = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    command = {name: getattr(workload, name) for name in ("rate_per_s", "seconds", "users")}
+    command |= {"base": f"{parts.scheme}://{parts.netloc}", "pages": None}
+    command["path"] = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if site is not None:
         server.configure(site.config)
-        order |= {"base": server.base, "pages": site.config.pages}
-    with working(trial, setting, PROGRAM, order, seen) as worker:
+        command |= {"base": server.base, "pages": site.config.pages}
+    with working(trial, setting, PROGRAM, command, seen) as worker:
         worker.send({"do": "go"})
         worker.expect("begun", "clock_ns")
         if site is not None:  # a target does not report its counts
@@ -134,7 +134,12 @@ def failures(trial: Trial, seen: Observation) -> Judgement:
 
 
 def long_enough(_trial: Trial, seen: Observation) -> Judgement:
-    """Check that answers take less than a third of the window: otherwise every rate would look lost."""
+    """Check that answers take less than a third of the window: otherwise every rate would look lost.
+
+    ``uncorrected`` are the service times: from the actual start of a request, not from when it was due. Answers can be
+    long for two reasons. With a long latency of the target the window is too short, and the check fails. Where requests
+    queue in the server, a longer window would not help, and the check does not apply.
+    """
     times, limit_ns = seen.measured["uncorrected"], LONGEST_SHARE * seen.outcome["window_ns"]
     if not times["count"]:
         return not_applicable("no answer was received")

@@ -2,7 +2,9 @@
 
 ``run_swarm`` is the function of the kind swarm (``measure.run``). ``layout`` decides how many processes there are,
 Locust starts the strategy processes and keeps the statistics, ``crowd`` tracks all processes; this module decides when
-each stage begins. A *share* is what one strategy process fetches. As in every trial, every outcome becomes a row.
+each stage begins. A *share* is what one strategy process fetches. A *node* is a Locust worker, which starts strategy
+processes and reports for them. A share's *gate*, at its server, holds all responses until it is opened. As in every
+trial, every outcome becomes a row.
 """
 
 import time
@@ -41,10 +43,10 @@ HEARD_OUT_S = 30.0
 STILL_PART = 0.25
 """The time that a process may stand still, as a share of a trial's maximum time: a larger swarm keeps its machine busy
 for longer. It is at least ANSWER_SECONDS."""
-REST_S = 5.0
-"""Timeout for memory to settle before it is read."""
+MAX_SETTLE_S = 5.0
+"""Timeout for memory to settle before it is read. That for other programs to end meanwhile is ``held.REST_S``."""
 SETTLE_S = 0.3
-"""Interval between two readings that must agree."""
+"""Interval between two readings of memory that must agree."""
 
 
 def run_swarm(trial: Trial, setting: Setting) -> Row:
@@ -62,6 +64,7 @@ def _observe(trial: Trial, setting: Setting, seen: Observation) -> None:
         raise process.SkipError(str(error), "limit") from error
     swarm = SwarmRun(trial, setting, laid, seen)
     swarm.run()
+    # Locust patches the standard library with gevent. Strategy processes report whether it has reached them: it must not.
     seen.wanted = {"strategy": trial.name, "gevent": False}
     seen.outcome = {"shares": swarm.shares, "ports_each": laid.ports_each}
     seen.checks = judge(swarm_checks.CHECKS, trial, seen)
@@ -83,6 +86,7 @@ class SwarmRun:
         lifetime_s = self.setting.deadline_s(self.trial)
         self._deadline_s = time.monotonic() + lifetime_s
         self._guard = held.Guard(self.setting.budget_bytes)
+        # Half of the cores are for all servers, and half for all strategy processes (``host.halves``).
         measured, halves, tell = self.seen.measured, self.setting.halves, self.setting.hosting.tell
         bound, pairs = self.laid.bound_by, len(self.laid.shares)
         measured |= {
@@ -97,17 +101,17 @@ class SwarmRun:
         tell(f"starting {pairs} strategy {'process' if pairs == 1 else 'processes'}, each with a server")
         with gathered(self.laid, site, halves, lifetime_s, patience_s, self.setting.hosting) as crowd:
             self._crowd, self.shares = crowd, crowd.shares
-            measured |= {"lost": crowd.lost}
+            measured |= {"lost": crowd.lost}  # the list itself, to which ``crowd`` appends each process that is lost
             self._start(lifetime_s)
             measured |= self._layers("base")
             tell(f"starting {self.laid.in_flight:,} fetches")
             crowd.begin_ns = self._begin_ns = time.monotonic_ns()
             self._line = Line(self._begin_ns)
-            measured["timeline"] = self._line.values
+            measured["timeline"] = self._line.values  # the lists themselves, which grow with each look
             self._ramp()
             reached = units.duration(measured.get("reach_ns", 0), 2)
             tell(f"{crowd.held:,} in flight, confirmed by the gates, after {reached}")
-            measured |= self._layers_since(measured)
+            measured |= self._held_layers(measured)
             self._hold()
             tell("opening the gates")
             self._release()
@@ -220,7 +224,7 @@ class SwarmRun:
 
         Names of servers begin with ``server_``. Locust's processes and the harness are not counted.
         """
-        processes, system = memory.settled(self._read, time.monotonic() + REST_S, time.sleep, SETTLE_S)
+        processes, system = memory.settled(self._read, time.monotonic() + MAX_SETTLE_S, time.sleep, SETTLE_S)
         return {f"{stage}_{name}": size for name, size in (processes | system).items() if size is not None}
 
     def _read(self) -> tuple[memory.Layers, memory.Layers]:
@@ -238,8 +242,12 @@ class SwarmRun:
                 sums.update({f"server_{name}": size or 0 for name, size in serving.items()})
         return dict(sums), memory.system_layers()
 
-    def _layers_since(self, base: dict[str, Any]) -> dict[str, Any]:
-        """Return the layers once no other process disturbs them; mark them as disturbed after a timeout."""
+    def _held_layers(self, base: dict[str, Any]) -> dict[str, Any]:
+        """Return the layers while all is held, once no other process disturbs them.
+
+        ``base`` has the layers before the ramp, to see what others have changed since. After a timeout, the layers are
+        marked as disturbed.
+        """
         give_up_s = time.monotonic() + held.REST_S
         while True:
             self._look("memory could not be read in time")

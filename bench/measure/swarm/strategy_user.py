@@ -37,7 +37,7 @@ NS_PER_MS = 1_000_000
 class ProcessUser(User):
     """A Locust user with a strategy process. Subclasses define its tasks."""
 
-    abstract = True
+    abstract = True  # Locust does not start users of this class itself
     host = "http://127.0.0.1:8080"
     """Default address of ``inflight serve``."""
 
@@ -75,6 +75,7 @@ class StrategyUser(ProcessUser):
         options = self.environment.parsed_options
         assert options is not None
         job = Job(roots=(), max_in_flight=options.in_flight)
+        # The order to ``worker.share``: one server, and of its pages number 0, the root, from which links lead on.
         roots = {"bases": [str(self.environment.host or self.host).rstrip("/")], "first": 0, "count": 1}
         try:
             with strategy_process(options.strategy, job.to_dict(), roots, None, LIFETIME_S) as worker:
@@ -92,7 +93,11 @@ class StrategyUser(ProcessUser):
 def strategy_process(
     strategy: str, job: dict[str, Any], roots: dict[str, Any], cpus: set[int] | None, lifetime_s: float
 ) -> Iterator[process.Worker]:
-    """Start a strategy process; end it on exit, also when Locust stops its user."""
+    """Start a strategy process; end it on exit, also when Locust stops its user.
+
+    ``job`` is a ``Job`` as a dict; ``roots`` says where it begins (``worker.share.root_urls``); ``cpus`` are its cores,
+    None: any. The kernel ends it after ``lifetime_s``.
+    """
     order = {"strategy": strategy, "job": job, "roots": roots}
     with process.running([PROGRAM], order, cpus, lifetime_s) as worker:
         worker.look_s = _LOOK_S
@@ -112,6 +117,7 @@ def add(
     times_ms: Counter[int] = Counter()
     for time_ns, count in Counter(service_ns).items():
         times_ms[bucket_response_time(time_ns / NS_PER_MS)] += count
+    # A new entry with these fetches is merged into each of the two that count them: that of all requests, and ours.
     for like in (stats.total, stats.entries[name, METHOD]):
         entry = StatsEntry(like.stats, like.name, like.method)
         entry.start_time = like.start_time  # so that merging does not move the start
