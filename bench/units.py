@@ -13,14 +13,15 @@ Write = Callable[[float, int], str]
 """Formats a value with a number of significant digits."""
 
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
-"""Units of durations and of sizes, each with its factor to nanoseconds or bytes, in ascending order."""
+"""Units of durations, each with its factor to nanoseconds, in ascending order."""
 _SIZES = ((1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"))
+"""Units of sizes, each with its factor to bytes, in ascending order."""
 _MOST_LOG = 600.0
-"""Logarithm of the largest ratio that is written."""
+"""Natural logarithm of the largest ratio that is written."""
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?)(i?B)?", re.IGNORECASE)
-"""Matches a size as a user types it, such as ``500 MB``, and"""
+"""Matches a size as a user types it, such as ``500 MB``."""
 _FACTORS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
-"""the factor of its prefix."""
+"""The factor of each prefix of such a size."""
 _LATENCY = re.compile(r"(\d)(ns|us|ms|s)\b")
 """Matches the end of a duration as the server takes it, such as ``50ms``."""
 _DISTRIBUTIONS = {

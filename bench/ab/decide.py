@@ -93,7 +93,7 @@ class Decision:
     blocks: int
     """Number of blocks with values."""
     scope: str = ""
-    """" in this run" for two strategies: what differs between runs is in none of the figures."""
+    """The words " in this run" for two strategies: what differs between runs is in none of the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def decide(
     moving = effects_of(controls, pass_level)
 
     def end(verdict: Verdict, why: str, *, final: bool = True) -> Decision:
-        """Return a decision with what is known so far."""
+        """Return a decision with what is known so far; ``final``: no more blocks are needed."""
         return Decision(verdict, final, why, effects, moving, look, blocks)
 
     if not gated:

@@ -1,6 +1,7 @@
 """A self-test: its figures, computed from blocks, and its tables. Pure.
 
-``selftest`` computes the content of ``selftest.json`` with the first half; terminal and page show it with ``sections``.
+``selftest`` computes the content of ``selftest.json`` with the functions above ``title``; terminal and page show it with
+``sections``. A *control* is the same code twice, a *gated* metric one that a verdict depends on (``frame.blocks``).
 *apart* is the mean difference of two interpreters, which is subtracted from all blocks. A *planted* slowdown is a loop
 in each page of B, of a known size. Values are logarithms of B over A, as in ``frame.blocks``.
 """
@@ -47,8 +48,8 @@ def counts(blocks: Sequence[Block], apart: Values) -> dict[str, Any]:
         for block in good
     ]
     verdicts = Counter[str]()
-    start = 0
-    look = 0
+    start = 0  # the first block of the present decision
+    look = 0  # how many looks it has had
     while look < len(DESIGNED.looks) and start + DESIGNED.looks[look] <= len(each):
         every = series(each[start : start + DESIGNED.looks[look]])
         gated = {str(name): every[name] for name in good[0].comparison.gated if name in every}
@@ -195,6 +196,7 @@ def _noise(selftest: SelfTest) -> Table:
 
 
 def _harness(selftest: SelfTest) -> Table:
+    """Return the table of what the harness itself costs, and of what it counts."""
     late = selftest["lateness"]
     extra = selftest["overhead"]
     ceiling = selftest["server_ceiling_per_s"]

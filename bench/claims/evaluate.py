@@ -27,12 +27,15 @@ NOT_TESTED = "Too few valid trials; not valid are {invalid} of {total}. {reasons
 """Why a claim has no verdict."""
 LACKS = "the figures of its program are missing"
 """Why a trial of a program does not count."""
-MIN_FREE = 0.9  # share of a core for threads with the lock; with less, other programs used the cores
+MIN_FREE = 0.9
+"""Minimum share of a core that threads with the lock have; with less, other programs used the cores."""
 FREEST, MIN_SLICES = 24, 3
 """Which slices count for the freest ones: one in FREEST of all, but at least MIN_SLICES."""
-SAME = 0.01  # relative distance of limits that count as equal: other processes change them by that much
+SAME = 0.01
+"""Relative distance of limits that count as equal: other processes change them by that much."""
 
-Ends = tuple[float, float, float]  # estimate, low and high
+Ends = tuple[float, float, float]
+"""A figure: the estimate, and the low and the high end of its interval."""
 
 
 class UnknownError(Exception):
@@ -117,8 +120,8 @@ def read(rows: Sequence[Row]) -> pd.DataFrame:
     trials = frame.trials(rows).reset_index(drop=True).astype({"valid": bool})
     values = []
     for site, settings in zip(trials["site"], trials["settings"], strict=True):
-        given = json.loads(site) | json.loads(settings)
-        values.append(given | given.get("variables", {}))
+        both = json.loads(site) | json.loads(settings)
+        values.append(both | both.get("variables", {}))
     more = pd.DataFrame(values, index=trials.index)
     numbers = more.columns[more.map(lambda value: type(value) is int).any()]
     more[numbers] = more[numbers].apply(pd.to_numeric, errors="coerce")

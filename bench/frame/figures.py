@@ -31,7 +31,9 @@ class Figure:
     """A measured quantity."""
 
     words: str
+    """What it is called."""
     write: units.Write
+    """Formats a value; counts and shares need no number of digits, and ignore it."""
     best: str = ""
     """What the strategy with the best value is called; empty: lowest in these words."""
     worst: str = ""

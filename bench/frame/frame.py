@@ -115,6 +115,7 @@ def trials(rows: Iterable["Row"]) -> pd.DataFrame:
     wide = _derived(wide.apply(_of_one_type))
     for text in ("latency", "cpu"):  # a text has one meaning, whatever rows say
         wide[f"{text}_ns"] = wide.groupby(text)[f"{text}_ns"].transform("max")
+    # Where arms of one name have different settings, the label, which has the settings, takes the place of the name.
     labels = wide.groupby("arm")["label"].transform("nunique")
     wide["arm"] = wide["arm"].where(labels == 1, wide["label"])
     references = wide[wide["role"] == "reference"]
@@ -151,6 +152,10 @@ def _derived(wide: pd.DataFrame) -> pd.DataFrame:
 
 
 def _keys(row: "Row") -> dict[str, Any]:
+    """Return KEYS and OF_TRIAL of a row, and its ``label``: the name of the arm with its settings.
+
+    ``site`` gets all values of a workload that have no column of their own.
+    """
     values = msgspec.to_builtins(row.workload)
     arm = values.get("arm", {})
     site = values.get("site") or {}

@@ -34,13 +34,12 @@ MIN_DAYS, MIN_RUNS, MAX_RUNS = 3, 3, 30
 MAX_READ = 200
 """Maximum number of folders that are read in search of these runs."""
 
-
 Subject = tuple[str, str, str]
 """Group, arm and connection (``slopes``)."""
 Costs = Mapping[tuple[Cell, str], float]
 """Logarithm of the CPU time per page of the reference, by cell and its strategy."""
 Memory = Mapping[Subject, float]
-"""Bytes of one more in all layers."""
+"""Bytes in all layers of one more fetch, thread or task."""
 
 
 @dataclass(frozen=True)

@@ -70,10 +70,7 @@ Side = Mapping[str, Reading]
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """How far the ratio of two strategies differs from run to run beyond what its blocks say.
-
-    ``tau`` is a standard deviation of logarithms: 0.05 is about 5 %.
-    """
+    """How far the ratio of two strategies differs from run to run beyond what its blocks say."""
 
     tau: float
     """Standard deviation of the logarithm: 0.05 is about 5 %."""
@@ -90,7 +87,7 @@ NOT_MEASURED: Spreads = {}
 
 
 def measured_between(tau: float, runs: int) -> Between:
-    """Return the spread that was estimated from so many runs; it is never less than MIN_TAU."""
+    """Return the spread that was estimated as ``tau`` from so many runs; it is never less than MIN_TAU."""
     return Between(max(MIN_TAU, tau), runs - 1)
 
 
@@ -242,6 +239,7 @@ def _of_any_run(estimate: stats.Estimate, between: Between) -> stats.Estimate:
 def next_run(estimate: stats.Estimate, between: Between) -> tuple[float, float]:
     """Return the interval in which the next run of the same preset lies in 90 % of cases, if it varies as much."""
     alike = _of_any_run(estimate, between)
+    # Two runs differ by the errors of both, which are alike: the square root of the sum of their squares.
     interval = replace(alike, error=math.sqrt(2) * alike.error).interval(NEXT_RUN)
     return interval.low, interval.high
 
@@ -252,7 +250,7 @@ def compare(first: Side, other: Side, pair: Pair) -> Ratio:
     if pair.spread is None or not values:
         estimate = stats.compare(logs(first), logs(other))
     else:
-        error = pair.spread.sd / math.sqrt(len(values))
+        error = pair.spread.sd / math.sqrt(len(values))  # that of a mean over blocks
         estimate = stats.Estimate(fmean(values), error, max(1, pair.spread.freedom), len(values))
     ends = (min(values), max(values)) if values else (-math.inf, math.inf)
     return Ratio(estimate, pair, ends)

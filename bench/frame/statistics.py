@@ -193,7 +193,7 @@ def adjusted(family: Mapping[Key, Estimate]) -> dict[Key, float]:
 
 @lru_cache(maxsize=4096)
 def t_quantile(freedom: float, probability: float) -> float:
-    """Return the quantile of Student's t distribution."""
+    """Return the quantile of Student's t distribution with ``freedom`` degrees of freedom at a probability."""
     from scipy.special import stdtrit  # what scipy.stats.t calls, without its overhead
 
     return float(stdtrit(freedom, probability))

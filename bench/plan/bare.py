@@ -39,15 +39,15 @@ MAX_N = 2_000_000
 _LIMIT_NS = 10_000_000_000
 """Estimated time to find a limit, in nanoseconds. All of these are for the estimate of a plan only."""
 _PREDICTION_NS = 150_000_000
-"""Mean over the resources: about 550 ms for threads, which are calibrated, and 20 ms for each of the others."""
+"""Estimated time to predict a limit: a mean over the resources: about 550 ms for threads, which are calibrated, and 20 ms for each of the others."""
 _PROBE_NS = 1_500_000_000
 """Estimated time of a probe."""
 _IDLE_NS = 600_000_000
 """Estimated time of a trial of idle threads or tasks, without starting them."""
 _EACH_NS = {"thread": 60_000, "asyncio_task_socket": 150_000, "asyncio_task_stream": 250_000}
-"""Estimated time to start one of them, by its name, and"""
+"""Estimated time to start one idle thread or task that is no mere coroutine, by its name."""
 _COROUTINE_NS = 6_000
-"""one of any other kind."""
+"""Estimated time to start one of any other kind."""
 
 
 class BareTable(ExperimentTable, frozen=True, kw_only=True):

@@ -91,7 +91,7 @@ class Grid(ExperimentTable, frozen=True, kw_only=True):
         return {key: value for key in keys if (value := getattr(self, key, None))}
 
     def workloads(self, prefix: str) -> list[CrawlWorkload]:
-        """Return the cells in the order of the lists."""
+        """Return the cells in the order of the lists; ``prefix``, the name of the table, begins their ids."""
         schemes = (self.tls,) if isinstance(self.tls, bool) else self.tls
         cells = product(self.latency, self.cpu, self.in_flight, self.connection, schemes)
         return [self._workload(prefix, *cell) for cell in cells]
@@ -99,6 +99,7 @@ class Grid(ExperimentTable, frozen=True, kw_only=True):
     def _workload(
         self, prefix: str, latency: str, cpu: str, in_flight: int, connection: Connection, tls: bool
     ) -> CrawlWorkload:
+        """Return the workload of one cell."""
         cell = f"{prefix}/latency={latency}/in_flight={in_flight}/{connection}"
         if tls:
             cell += "/tls"
@@ -112,7 +113,10 @@ class Grid(ExperimentTable, frozen=True, kw_only=True):
         )
 
     def _pages(self, pages: int, _in_flight: int, _least_ns: float) -> int:
-        """Return the number of pages of a workload on a site of ``pages``, each of which takes ``least_ns``."""
+        """Return the number of pages of a workload on a site of ``pages``, each of which takes ``least_ns`` at least.
+
+        Tables override it.
+        """
         return pages
 
 
@@ -146,6 +150,7 @@ class MemoryTable(Grid, frozen=True, kw_only=True):
         need(self.cpu == ("0",), "cpu must be left out: crawls that are held for their memory do no work")
 
     def _workload(self, *cell: Any) -> CrawlWorkload:
+        """Add whether memory is read again with all but one connection parked."""
         return structs.replace(super()._workload(*cell), parked=self.parked or None)
 
     def _pages(self, _pages: int, in_flight: int, _least_ns: float) -> int:

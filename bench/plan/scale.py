@@ -27,7 +27,7 @@ from inflight.fake_server.site import SiteConfig
 MAX_IN_FLIGHT = 10_000_000
 """Maximum number in flight of a swarm, over all its processes."""
 MAX_OPEN_SECONDS = 3600
-"""Maximum length of a rate of an open loop."""
+"""Maximum time in seconds for which an open loop sends at one rate."""
 MAX_HOLD_NS = 3_600_000_000_000
 """Maximum time for which the gates of a swarm stay shut: an hour."""
 SWARM_BODY_BYTES = 256

@@ -68,6 +68,8 @@ class Race:
 def races(rows: Iterable[Row]) -> list[Race]:
     """Return the races of a run, those with the most lanes first, then the longest; at most four.
 
+    Crawls of one workload race each other.
+
     A strategy that was measured only at 1 in flight joins the races on the same site, or on a larger one of its kind.
     """
     crawls = [row for row in rows if row.kind == "crawl" and row.status == "ok" and _pages(row)]
@@ -83,6 +85,7 @@ def races(rows: Iterable[Row]) -> list[Race]:
 
 
 def _joins(row: Row, group: list[Row]) -> bool:
+    """Return whether a crawl at 1 in flight joins a race: all else is equal, and its site is not larger."""
     guest = row.workload
     host = group[0].workload
     site = structs.replace(guest.site, pages=host.site.pages)
@@ -113,6 +116,7 @@ def _median_round(rows: list[Row]) -> Row:
 
 
 def _lane(row: Row, pages: int, rank: int) -> Lane:
+    """Return the lane of a crawl in a race of ``pages`` pages; ``rank`` is its place by time, counted from 1."""
     line = row.measured.timeline
     is_finished = _pages(row) >= pages
     return Lane(

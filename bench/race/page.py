@@ -62,6 +62,7 @@ def notes(race: Race) -> list[str]:
 
 
 def _line(lane: Lane, race: Race) -> tuple[str, ...]:
+    """Return the line of a lane in the table, in the order of HEADS."""
     measured = lane.row.measured
     done = units.count(sum(lane.completions))
     samples = measured.samples.rss_bytes if measured.samples else []
@@ -116,7 +117,7 @@ def _values(lane: Lane, room: int) -> dict[str, Any]:
         samples[name] = values[:: 4 * len(values) // room + 1]
     return {
         "name": lane.name,
-        "own": lane.row.stack != "shared",
+        "own": lane.row.stack != "shared",  # whether it has an HTTP stack of its own
         "colour": look(lane.row.arm).number,
         "cap": lane.in_flight,
         "rank": lane.rank,
@@ -135,7 +136,7 @@ def _values(lane: Lane, room: int) -> dict[str, Any]:
 
 
 def watch(race: Race, seconds: float) -> None:
-    """Play the race once on the terminal. Raises KeyboardInterrupt at Ctrl-C."""
+    """Play the race once on the terminal, in this many seconds. Raises KeyboardInterrupt at Ctrl-C."""
     from rich.console import Console
     from rich.live import Live
 

@@ -3,7 +3,8 @@
 Runs are measured at different times, and a busy hour changes all their times. So a time is divided by that of the
 baseline in the same block or round. The hour changes ratios too, by as much as the table of spreads between runs says
 (``frame.ratios``). Memory does not depend on the hour: it is compared as it is, at equal numbers in flight. p values
-are corrected for the comparisons within a workload (Holm).
+are corrected for the comparisons within a workload (Holm). ``runs.command`` calls ``read`` and ``compare``, the
+documents, too; ``runs.show`` has the words. Otava is a library that finds change points in series.
 """
 
 import math
@@ -161,7 +162,7 @@ def _memory(wide: pd.DataFrame) -> pd.DataFrame:
 def _answered(changes: Sequence[tuple[Any, ...]], last: int) -> pd.DataFrame:
     """Return the changes with the columns CHANGE; p values are corrected for the comparisons within a workload.
 
-    ``changes``: KEYS and what ``frame.ratios.change`` returns.
+    ``changes``: KEYS and what ``frame.ratios.change`` returns. ``last``: the place of the last run.
     """
     table = pd.DataFrame(changes, columns=[*KEYS, "estimate", "least", "is_expected"])
     by_workload = table.groupby(WORKLOAD)["estimate"]

@@ -1,4 +1,8 @@
-"""The comparison of stored runs as text, Markdown, JSON and a plot."""
+"""The comparison of stored runs as text, Markdown, JSON and a plot.
+
+``inflight compare`` (``runs.command``) calls ``text``, ``markdown``, ``to_json`` and ``picture`` with what
+``compare`` has found. A *place* of a run is its number in the comparison, from 0.
+"""
 
 import json
 import math
@@ -45,8 +49,12 @@ POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for 
 NO_POINTS = "Change points need Apache Otava: pip install apache-otava."
 """what stands there without Otava."""
 MAX_PANELS = 6
+"""Maximum number of panels of a plot."""
 BESIDE = 0.05
-"""Distance between the points of two strategies in a run, so that their intervals do not cover each other."""
+"""Distance between the points of two strategies in a run, so that their intervals do not cover each other.
+
+In units of the axis of runs, on which two runs are 1 apart.
+"""
 OF_PLOT = (
     "Points: means over blocks, a ratio to the baseline of the same run. Bars: 95 % intervals of that run. "
     "Dashed: a change point."

@@ -28,7 +28,7 @@ from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED, wants_colour, w
 TRUST_NS = 5_000_000_000
 """Weight of the plan's estimate, as measured time, so that one unusual first step does not decide."""
 MIN_NAME, _WHERE = 16, 34
-"""Columns of the name of a strategy, at least, and of its workload."""
+"""Width in characters of the name of a strategy, at least, and of its workload."""
 MAX_LINES, MIN_SIZES = 20, 3
 """Maximum number of strategies in the table, and minimum number of sizes for its memory per fetch."""
 _LAYERS = ("uss_bytes", "page_tables_bytes", "kernel_stack_bytes", "slab_bytes", "socket_bytes")
@@ -53,7 +53,7 @@ class Progress:
     total: int
     """Number of steps."""
     ahead_ns: float
-    """Expected time of the steps to come."""
+    """Expected time of the steps to come, by the plan."""
     now: str = ""
     """Name of the present step."""
     guess: str = "about"
@@ -82,7 +82,7 @@ class Progress:
         return self.ahead_ns * (self.took_ns + TRUST_NS) / (self.behind_ns + TRUST_NS)
 
     def finished(self, line: str, expected_ns: float, now: str = "", *, is_skipped: bool = False) -> None:
-        """Show a step that ended; a skipped one says nothing about the speed of the others."""
+        """Show a step that ended, and that ``now`` begins; a skipped one says nothing about the speed of the others."""
         lap_ns = self._lap_ns()
         if not is_skipped:
             self.behind_ns += expected_ns
@@ -215,6 +215,7 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
         by_workload.setdefault(row.workload.id, []).append(row)
 
     def latency_ns(many: list[Row]) -> int:
+        """Return the mean added latency of the rows of one workload."""
         return int(many[0].workload.mean_latency_ns)
 
     fast = min(by_workload.values(), key=latency_ns, default=[])
@@ -265,7 +266,7 @@ def name_width(arms: Iterable[str]) -> int:
 
 
 def trial_line(number: int, total: int, row: Row, width: int = MIN_NAME) -> str:
-    """Return the line of a trial: its number, workload and figures, and ``ok`` or its failure.
+    """Return the line of a trial: its number of ``total``, workload and figures, and ``ok`` or its failure.
 
     It is coloured if standard error is a terminal and NO_COLOR is not set. ``width`` is that of the column of names.
     """

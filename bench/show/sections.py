@@ -34,7 +34,7 @@ MAX_COLUMNS, MAX_TURNED = 4, 5
 MAX_SPREAD = 100
 """Maximum ratio of the ends of an interval that is written."""
 MAX_TEXT = 40
-"""Maximum length of a text that is measured and has a cell; a longer one is in the rows only."""
+"""Maximum length in characters of a text that is measured and has a cell; a longer one is in the rows only."""
 MAX_SERVER_SHARE = 0.90
 """Share of its core, used or waited for, up to which the server limits no throughput."""
 MAX_LATE_NS, MAX_LATE_SHARE = 1_000_000, 0.02

@@ -52,6 +52,7 @@ class Plot:
     title: str = ""
     """A noun phrase; by default, that of the study."""
     note: str = ""
+    """A sentence below the picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ class Study:
     vary: tuple[str, ...] = ()
     """Keys that have at least ``least`` values in each part; a part in which one has fewer is left out."""
     least: int = 2
+    """Minimum number of values of each key in ``vary``."""
     replaces: tuple[str, ...] = ()
     """Studies that are left out where this one has something to show."""
     texts: tuple[str, ...] = ()

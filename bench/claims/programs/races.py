@@ -27,7 +27,10 @@ LINKS = 60
 
 
 def measure(base: str, model: str, switch_interval_us: int) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
-    """Let the workers read all pages; return what they recorded and what they should have recorded."""
+    """Let the workers read all pages; return what they recorded and what they should have recorded.
+
+    ``model`` is a key of MODELS. Threads are asked to switch after ``switch_interval_us`` microseconds.
+    """
     usual_s = sys.getswitchinterval()
     sys.setswitchinterval(switch_interval_us / 1e6)
     try:
@@ -94,6 +97,7 @@ class Page:
     __slots__ = ("hrefs", "url")
 
     def __init__(self, batch: int) -> None:
+        """Make the page of a batch; each worker has one with the same links."""
         from inflight.strategies.core.links import find_links
 
         body = "".join(f'<li><a href="/section/{batch}/{n}">{n}</a>' for n in range(LINKS))
@@ -124,6 +128,7 @@ def run_threads(ledger: Ledger, shares: list[list[Page]], guard: AbstractContext
     begin = threading.Barrier(len(shares))
 
     def work(pages: list[Page]) -> None:
+        """Note the links of all pages of a share."""
         begin.wait()
         for page in pages:
             for href in page.hrefs:
@@ -144,6 +149,7 @@ def coroutines(ledger: Ledger, shares: list[list[Page]]) -> None:
     """Let each worker be a generator that yields while it waits for a page."""
 
     def work(pages: list[Page]) -> Generator[None, None, None]:
+        """Note the links of a share; others run only where it yields."""
         for page in pages:
             yield  # the fetch
             for href in page.hrefs:
@@ -156,6 +162,7 @@ def coroutines_yielding(ledger: Ledger, shares: list[list[Page]]) -> None:
     """Let each worker be a generator that also yields between check and act."""
 
     def work(pages: list[Page]) -> Generator[None, None, None]:
+        """Do the same as ``Ledger.note``, but yield in the middle."""
         for page in pages:
             yield  # the fetch
             for href in page.hrefs:

@@ -39,14 +39,17 @@ FILLERS = BACKLOG + 1
 """The queue of accepted connections is full when it holds *more* than the backlog (sk_acceptq_is_full, Linux)."""
 
 FOR_EVER_NS = 60_000_000_000
-"""Longer than the program runs."""
+"""Nanoseconds for which the peer keeps connections open: longer than the program runs."""
 
 Attempt = Callable[[socket.socket], bool]
 """Tries what the wait is for on a socket; returns whether it succeeded."""
 
 
 def measure(base: str, how: str, waits_for: str, sockets: int, wait_ms: int) -> dict[str, Any]:  # noqa: ARG001  (no server is needed)
-    """Wait once; return the wall time, the CPU time of this process and the number of attempts."""
+    """Wait once; return the wall time, the CPU time of this process and the number of attempts.
+
+    ``how`` is a key of WAITS, ``sockets`` the number of peers that are waited for, at most ``wait_ms`` each.
+    """
     with ExitStack() as stack:
         if waits_for == "answer":
             socks = stack.enter_context(late_answers(sockets, wait_ms * 1_000_000))
@@ -62,7 +65,7 @@ def measure(base: str, how: str, waits_for: str, sockets: int, wait_ms: int) -> 
 
 
 def spin(socks: list[socket.socket], event: int, attempt: Attempt) -> int:  # noqa: ARG001  (no selector is used)
-    """Try each socket in turn until all have succeeded; return the number of attempts."""
+    """Try each socket in turn until all have succeeded; return the number of attempts. ``event`` is for selectors."""
     waiting, attempts = list(socks), 0
     while waiting:
         for sock in tuple(waiting):
@@ -73,7 +76,7 @@ def spin(socks: list[socket.socket], event: int, attempt: Attempt) -> int:  # no
 
 
 def by_selector(socks: list[socket.socket], event: int, attempt: Attempt) -> int:
-    """Try a socket when the selector reports it; return the number of attempts."""
+    """Try a socket when the selector reports ``event`` for it; return the number of attempts."""
     attempts = 0
     with selectors.DefaultSelector() as selector:
         for sock in socks:

@@ -65,12 +65,14 @@ WITHOUT_STACK = "none"
 POLL_S = 0.0004
 """Interval at which to check whether an arm holds its cap again."""
 DRAIN_S, EACH_S = 60.0, 0.01
-"""How long to wait for that, and for each message of a worker, in all and per page, besides ``DRAIN_ROUNDS``.
+"""Seconds to wait until an arm holds its cap, and for each message of a worker: in all, and for each page.
+
+``DRAIN_ROUNDS`` adds to it.
 
 3,000 threads took more than 20 s to start on two cores that others kept busy.
 """
 DRAIN_ROUNDS = 5
-"""Allowed multiple of the CPU work of all fetches in flight, on a core that others use too."""
+"""How many times the CPU work of all pages that are waited for may take, on a core that others use too."""
 LAG_WINDOW_NS = 250 * MS
 """Minimum length of all windows of a block in which the lag is measured: 25 due times of the timer."""
 PAGES, MAX_WINDOWS = 20, 20
@@ -128,15 +130,15 @@ class Slice:
     cycle: int
     """Number of its cycle, from 0."""
     begin: Usage
-    """What the arm had used at the begin of the window, and"""
+    """What the arm had used at the begin of the window."""
     end: Usage
-    """at its end."""
+    """What it had used at its end."""
     server_cpu_ns: int
     """CPU time of the server in the window."""
     server_wall_ns: int
     """Time between the readings of the server, which are taken beside those of the arm."""
     late_ns: int | None
-    """How late the server answered, median; None without an added latency."""
+    """How much later than due the server answered, median; None without an added latency."""
     latest_ns: int | None
     """How late the latest of these answers was, or for how long the harness waited in vain if that is above 1 s."""
     open_ns: int
@@ -192,7 +194,7 @@ class Running:
     failure: Exception | None = None
     """Why it was given up; None: it was not."""
     peak: int = 0
-    """Most fetches that its gate has held."""
+    """Most fetches that its gate has held at a reading, whatever the cap: the row has it, to check the cap."""
     reached: int | None = None
     """Number in flight that the client reaches, if a limit of its own keeps it below what was asked for."""
 
@@ -257,7 +259,7 @@ def observe(
         others_share, delay_share = _Surroundings.now(arms, server, cpus).since(before)
         _each(arms, partial(_weigh, cpus=cpus))  # before its busy threads end
         _each(arms, _relieve)
-        server.tell("run_out")
+        server.tell("run_out")  # from now on pages have no links, so that the crawls end
         server.tell("release")
         _each(arms, partial(_ask_for_report, block=block))
         _each(arms, partial(_report, block=block))
@@ -391,7 +393,7 @@ def _each(arms: Sequence[Running], do: Callable[[Running], object]) -> None:
 
 
 def _patience_s(pages: int, block: Trial) -> float:
-    """Return how long to wait for this many pages of an arm."""
+    """Return how many seconds to wait for this many pages of an arm."""
     work_s: float = pages * block.workload.cpu_ns / 1e9
     return DRAIN_S + EACH_S * pages + DRAIN_ROUNDS * work_s
 
@@ -458,13 +460,13 @@ def _await_cap(running: Running, block: Trial, server: Server) -> dict[str, Any]
     plateau = Plateau(time.monotonic_ns(), server.limits)
     patience_s = _patience_s(running.cap, block)
     give_up_s = time.monotonic() + patience_s
-    most_ns = inf if block.patience_s is None else running.used.cpu_ns + block.patience_s * 1e9
+    most_ns = inf if block.patience_s is None else running.used.cpu_ns + block.patience_s * 1e9  # of CPU time
     while True:
         reading: dict[str, Any] = server.tell("read")
         held = reading["gates"][str(running.port)]["held"]
         running.peak = max(running.peak, held)
         if held > running.cap:
-            running.reached = None
+            running.reached = None  # it was no limit of the client: ``cap`` is what was asked for again
         if held == running.cap:
             return reading
         if held > running.cap:
@@ -483,7 +485,7 @@ def _await_cap(running: Running, block: Trial, server: Server) -> dict[str, Any]
 
 
 def _warm_up(running: Running, block: Trial, server: Server, fixed: Lengths | None) -> None:
-    """Let an arm run, and set the length of its slices."""
+    """Let an arm run, and set the length of its slices by what its pages cost; ``fixed``: use these lengths instead."""
     latency_ns = block.workload.mean_latency_ns
     _wake(running)
     used = running.used
@@ -538,7 +540,11 @@ def _slice(running: Running, block: Trial, server: Server, cycle: int, draw: Ran
 
 
 def quantile_late_ns(before: Mapping[str, int], after: Mapping[str, int], share: float) -> int | None:
-    """Return a quantile of the lateness between two counts of the server, by lateness; None if nothing was delayed."""
+    """Return a quantile of the lateness of responses between two readings; None if nothing was delayed.
+
+    The server counts responses by lateness, whose keys are nanoseconds as text. ``share`` is 0.5 for the median, 1 for
+    the maximum.
+    """
     counts = sorted((int(late_ns), count - before.get(late_ns, 0)) for late_ns, count in after.items())
     total, seen = sum(count for _, count in counts), 0
     for late_ns, count in counts:

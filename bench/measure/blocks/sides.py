@@ -28,7 +28,7 @@ from inflight.strategies.registry import Source
 FOLDER = "strategies"
 """Name of the folder of strategies in a repository of inflight."""
 GIT_TIMEOUT_S = 60
-"""Maximum time of a question to git."""
+"""Maximum time in seconds of a question to git."""
 OURS = PACKAGE / FOLDER
 """The strategies of this harness."""
 
@@ -246,6 +246,8 @@ def _unpack(archive: bytes, folder: Path, where: str, *, with_links: bool = Fals
 
 def _check_whole(listed: bytes, folder: Path, where: str) -> None:
     """Raise ExperimentError for a commit of which git omits files (export-ignore in .gitattributes, a submodule).
+
+    ``listed`` are the names of its files, as ``git ls-tree -z`` lists them; ``folder`` has those that were exported.
 
     Missing files would be taken from this harness, and compared under the commit's name.
     """

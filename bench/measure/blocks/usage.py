@@ -36,7 +36,8 @@ _CLOEXEC = 8
 _COARSE = 6
 """CLOCK_MONOTONIC_COARSE, whose steps are the ticks of the scheduler (clock_getres(2))."""
 READ_NS, READINGS = 200_000, 5
-"""A reading is taken again if it took longer, because the reader may have lost its core in mid-reading."""
+"""Time above which a reading is taken again, as the reader may have lost its core in the middle; and how often at most.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Usage:
     until_ns: int
     """When it had ended. A window lasts from the begin of its first reading to the end of its last."""
     cpu_ns: int
+    """CPU time of all its processes since they started."""
 
 
 class TaskClock:
@@ -55,6 +57,7 @@ class TaskClock:
 
     name: Clock = "task clock"
     step_ns = 1
+    """Resolution."""
 
     def __init__(self, pid: int) -> None:
         """Open them. Raises OSError if this is not permitted, or if the system has none."""

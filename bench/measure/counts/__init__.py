@@ -5,6 +5,8 @@
     one server, its Date fixed --> a worker per counter and repeat --> pages 201 to 500 of each --> one row
 
 They share the cores, and need no quiet machine: with one fetch in flight, no count depends on time.
+``run_counts`` is the function of the kind counts (``measure.run``). The site is endless: it repeats its pages in *laps*.
+A *counter* is a way to count (``worker.counts``); a *repeat* is one more crawl with the same counter.
 """
 
 import platform
@@ -70,7 +72,7 @@ def crawl(
     """
     site = trial.site
     server.configure(site, tls=trial.workload.tls)
-    server.tell("fix_date")
+    server.tell("fix_date")  # else responses differ from second to second, and so may the work on them
     server.tell("reset")
     guard = Guard(setting.budget_bytes)
     messages: dict[str, list[dict[str, Any]]] = {name: [] for name in counters}

@@ -90,6 +90,7 @@ class Alarm:
     """
 
     _ABSOLUTE, _NONBLOCK_CLOEXEC = 1, os.O_NONBLOCK | os.O_CLOEXEC
+    """TFD_TIMER_ABSTIME, and TFD_NONBLOCK with TFD_CLOEXEC."""
 
     def __init__(self) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -127,7 +128,9 @@ class OpenLoopPart(WorkerPart):
         self.sent: dict[int, int] = {}
         """Number of an arrival without an answer -> when it was sent."""
         self._waiting: deque[int] = deque()
+        """Arrivals that are due and found no free user."""
         self._idle: list[AsyncResult[int | None]] = []
+        """Free users: each waits for an arrival, or None at the end; the last one has been idle for the shortest."""
         self._closed = False
         ArrivalUser.host, ArrivalUser.loop = order["base"], self
         self._environment = Environment(user_classes=[ArrivalUser], host=order["base"])
@@ -154,9 +157,9 @@ class OpenLoopPart(WorkerPart):
             return self._waiting.popleft()
         if self._closed:
             return None
-        hand: AsyncResult[int | None] = AsyncResult()
-        self._idle.append(hand)
-        return hand.get()
+        arrival: AsyncResult[int | None] = AsyncResult()
+        self._idle.append(arrival)
+        return arrival.get()
 
     def go(self) -> dict[str, Any]:
         """Warm up, send at the rate, and say when the window begins and ends."""
@@ -194,7 +197,7 @@ class OpenLoopPart(WorkerPart):
                 number += 1
             alarm.wait_until(until_ns)
             if event == "begun":
-                self._waiting.clear()
+                self._waiting.clear()  # the window starts without a backlog (``Recorder``)
             cpu_ns.append(time.process_time_ns())
             self._say({"event": event, "clock_ns": time.monotonic_ns()})
         give_up_ns = recorder.end_ns + round(DRAIN_S * S)
@@ -202,8 +205,8 @@ class OpenLoopPart(WorkerPart):
             gevent.sleep(0.005)
         self._closed = True
         self._waiting.clear()
-        for hand in self._idle:
-            hand.set(None)
+        for arrival in self._idle:
+            arrival.set(None)
         return cpu_ns[1] - cpu_ns[0]
 
 

@@ -148,7 +148,10 @@ class Crowd:
         self._turn = 0
 
     def start_locust(self, nodes: int, web_port: int | None, lifetime_s: float, stack: ExitStack) -> None:
-        """Start Locust's master and its workers. Raises CrowdError when the master or a worker does not start."""
+        """Start Locust's master and ``nodes`` workers. Raises CrowdError when one of them does not start.
+
+        The master serves its page at ``web_port``, None: no page. ``stack`` ends them all.
+        """
         cpus = self._cpus.server
         self.master = stack.enter_context(process.running([LOCUST, "master"], {"web_port": web_port}, cpus, lifetime_s))
         port = self._knobs(self.master, "Locust's master")["port"]
@@ -170,7 +173,10 @@ class Crowd:
         return knobs
 
     def start_servers(self, site: SiteConfig, ports_each: int) -> None:
-        """Start the servers of all shares, with their gates shut; shares without a server are lost."""
+        """Start the servers of all shares, with their gates shut; shares without a server are lost.
+
+        ``ports_each`` is the number of ports of each server.
+        """
 
         def start(state: ShareState) -> None:
             """Start the server of a share, and shut its gate."""
@@ -247,10 +253,10 @@ class Crowd:
     # Messages
 
     def listen(self, seconds: float) -> None:
-        """Process messages for this time. Raises CrowdError when Locust's master has ended or is frozen."""
+        """Process messages for this many seconds. Raises CrowdError when Locust's master has ended or is frozen."""
         until_s = time.monotonic() + seconds
         self._look_after_all()
-        while True:
+        while True:  # at least once, also for 0 seconds
             left_s = max(0.0, until_s - time.monotonic())
             for key, _ in self._selector.select(left_s):
                 hear, whom = key.data
@@ -315,7 +321,10 @@ class Crowd:
             state.stage = "lost"
 
     def _add_loss(self, what: str, share: int | None, pid: int | None, how: str, in_flight: int) -> None:
-        """Add a process to ``lost``, with the fetches that it had in flight, and the time since the start."""
+        """Add a process to ``lost``, with the fetches that it had in flight, and the time since the start.
+
+        ``share`` is the index of its share; None for a Locust worker, which has several.
+        """
         at_ns = 0 if self.begin_ns is None else time.monotonic_ns() - self.begin_ns
         self.lost.append(
             {

@@ -146,7 +146,10 @@ class Layout:
 
 
 def layout(in_flight: int, allowed: Allowances, *, strategy: Description, processes: int | None = None) -> Layout:
-    """Return the layout for ``in_flight`` fetches, or for as many as the machine allows. Raises LayoutError."""
+    """Return the layout for ``in_flight`` fetches, or for as many as the machine allows. Raises LayoutError.
+
+    ``processes`` is their number if the user has asked for one; None: as few as limits allow.
+    """
     if strategy.most_in_flight is not None and in_flight > strategy.most_in_flight:
         raise LayoutError(
             f"{strategy.name} can have only {strategy.most_in_flight} in flight, so {in_flight:,} would take a process "
@@ -187,7 +190,7 @@ def bytes_each(strategy: Description) -> int:
 def _max_to_one(allowed: Allowances) -> int:
     """Return the maximum number of connections to one address and port. Raises LayoutError."""
     if allowed.ports is None:
-        return 1 << 62
+        return 1 << 62  # unknown: no bound
     fitting = int(DESTINATION_PART * allowed.ports)
     if fitting < 1:
         raise LayoutError(
@@ -229,12 +232,15 @@ def _bound(asked: int, allowed: Allowances, strategy: Description, count: Callab
 
 
 def _fits(shared: Resource, count: Callable[[int], int], fetches: int) -> bool:
-    """Return whether all processes together need no more of a shared resource than there is."""
+    """Return whether all processes together need no more of a shared resource than there is.
+
+    ``count`` returns the number of pairs of processes for some fetches.
+    """
     return amount(shared, fetches, count(fetches)) <= shared.max
 
 
 def amount(shared: Resource, fetches: int, pairs: int) -> int:
-    """Return the amount of a shared resource that a swarm needs."""
+    """Return the amount of a shared resource that a swarm of this many pairs of processes needs."""
     return fetches * shared.each + pairs * TASKS_EACH + TASKS_ASIDE
 
 
@@ -244,7 +250,7 @@ def _most(asked: int, fits: Callable[[int], bool]) -> int:
 
 
 def _memory_bytes(fetches: int, pairs: int, strategy: Description) -> int:
-    """Return the estimated memory of a swarm."""
+    """Return the estimated memory of a swarm with this many fetches in flight and pairs of processes."""
     return fetches * bytes_each(strategy) + pairs * PAIR_BYTES + LOCUST_BYTES
 
 

@@ -75,7 +75,9 @@ class ShareUser(ProcessUser):
     """A Locust user that is one share of a swarm."""
 
     node: ClassVar["Node"]
+    """The only node of this process."""
     index: int
+    """Number of its share, from 0."""
 
     @task
     def crawl(self) -> None:
@@ -104,7 +106,7 @@ class ShareUser(ProcessUser):
                 begin.wait()
                 outcome = self.crawl_once(worker, strategy)
                 self.node.say({"event": "crawled", "share": self.index, "outcome": outcome})
-                Event().wait()
+                Event().wait()  # keeps the strategy process alive until the end of the test
         except (process.WorkerError, OSError) as error:
             self._lose("strategy process", pid, without_subject(error))
             self.note_failure(strategy, str(error))
@@ -129,7 +131,9 @@ class Node(LocustPart):
         super().__init__(order, say)
         self.say = say
         self.asked: dict[int, AsyncResult[dict[str, Any] | None]] = {}
+        """By the id of a user that is free: receives its share, or None."""
         self.begins: dict[int, Event] = {}
+        """By the index of a share: set when its crawl may begin."""
         self.starting = BoundedSemaphore(AT_ONCE_PER_CORE * (os.cpu_count() or 1))
         runners.WORKER_REPORT_INTERVAL = REPORT_EVERY_S
         runners.MASTER_HEARTBEAT_TIMEOUT = math.inf  # type: ignore[assignment]  # it ends with its input

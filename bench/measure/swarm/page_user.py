@@ -47,6 +47,7 @@ class PageResponse:
     """Why this is a failure; None: it is a result."""
     body: bytes = b""
     location: str | None = None
+    """The header Location, of a redirect."""
 
     def links(self, url: str) -> list[str]:
         """Return the linked paths on the same host: the target of a redirect, or the links of a page."""
@@ -149,6 +150,7 @@ class PageUser(SiteUser):
     """
 
     _numbers = count()
+    """Number of each user of this process, so that each chooses other links."""
 
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)

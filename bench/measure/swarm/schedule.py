@@ -46,7 +46,10 @@ NO_ANSWER = "no answer in time"
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Arrivals at a constant rate: number 0 is due at ``begin_ns``."""
+    """Arrivals at a constant rate: number 0 is due at ``begin_ns``.
+
+    The rate is taken as a fraction of whole numbers, so that no due time has a rounding error that grows.
+    """
 
     rate_per_s: float
     begin_ns: int
@@ -225,7 +228,7 @@ def _moments(begin_ns: int, end_ns: int) -> list[int]:
 
 
 def _grows(quarters: Sequence[float], least: float) -> bool:
-    """Return whether the values grew from quarter to quarter, to more than ``least``."""
+    """Return whether the values grew from quarter to quarter of the window, each time by STEP_SHARE, above ``least``."""
     return (
         bool(quarters)
         and quarters[-1] > least

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inflight.strategies.core.lag import Timer
 
 FREED_BYTES = 1024 * 1024
-"""Size of the block that each worker allocates and frees before it crawls."""
+"""Size of the block of memory that each worker allocates and frees before it crawls."""
 
 
 class ArmPart(StrategyPart):
@@ -116,7 +116,7 @@ def age_allocator() -> None:
 def plant(frontier: Frontier, loops: int) -> None:
     """Make each page cost more CPU time: the known slowdown with which ``inflight selftest`` tests its detection.
 
-    The work is a loop of fixed length at the call with which every model hands over a response, so it is the same in
+    ``loops`` is the number of iterations of an empty loop. The work is a loop of fixed length at the call with which every model hands over a response, so it is the same in
     all.
     """
     finish = frontier.finish

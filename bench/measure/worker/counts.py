@@ -272,7 +272,7 @@ class Bytecodes:
 
     def end(self) -> None:
         """Read it again, and send the difference."""
-        bytecodes = next(self._numbers) - self._before - 1
+        bytecodes = next(self._numbers) - self._before - 1  # reading the number has raised it by 1, too
         self._part.send_counts(self._children.lack_of("bytecodes"), bytecodes=bytecodes)
 
 
@@ -289,7 +289,7 @@ class SystemCalls:
         """Crawl in a child, and return the counts. Where tracing is refused, the child crawls without it."""
         from inflight.bench.measure.worker import trace
 
-        is_watched, watch = os.pipe()
+        is_watched, watch = os.pipe()  # the child waits for the end of this pipe until it is traced, or cannot be
         child = os.fork()
         if child == 0:
             os.close(watch)

@@ -32,14 +32,14 @@ window needs some samples."""
 SAMPLE_STEP_NS = 1000
 """Resolution of the CPU time of a sample."""
 COLUMNS = 4
-"""Numbers of a sample: begin, end and CPU time (in nanoseconds), finished pages."""
+"""Number of values of a sample, all in one array: begin, end and CPU time (in nanoseconds), finished pages."""
 
 
 class Finished:
     """Takes the place of ``Frontier.finished``: a frontier only appends to it, and asks for its length."""
 
     def __init__(self, frontier: Frontier, lap_pages: int, *, sampled: bool) -> None:
-        """Keep what ``frontier`` finishes, whose site has ``lap_pages`` pages in a lap."""
+        """Keep what ``frontier`` finishes, whose site has ``lap_pages`` pages in a lap; ``sampled``: take samples."""
         self.urls: list[str] = []
         self.started_ns = array("q")
         self.finished_ns = array("q")
@@ -48,13 +48,18 @@ class Finished:
         self.sizes = array("q")
         self.tries = 0
         self.samples = array("q")
+        """COLUMNS values for each sample."""
         self._sampled = sampled
         self._frontier = frontier
         self._lap_pages = lap_pages
         self._laps: defaultdict[str, list[str]] = defaultdict(list)
+        """URLs of the pages of each lap that the frontier still remembers, by the number of the lap as text."""
         self._forgotten = 0
+        """Number of URLs that the frontier was made to forget."""
         self._pause_ns = sys.maxsize
+        """Time until the next sample, as the last one has computed it."""
         self._last_ns = self._last_cpu_ns = 0
+        """Begin and CPU time of the last sample."""
         self._recent = recent = list[Fetch]()
         add, take, due_ns = recent.append, self.take, 0
 
@@ -93,6 +98,8 @@ class Finished:
         end_ns = time.perf_counter_ns()
         cpu_ns = round((used.ru_utime + used.ru_stime) * 1e6) * SAMPLE_STEP_NS
         self.samples.extend((now_ns, end_ns, cpu_ns, len(self.urls)))
+        # How many times as much time has passed as CPU time: the more the process waits, the longer until it has used
+        # enough for the next sample.
         idle = max(1.0, (now_ns - self._last_ns) / max(1, cpu_ns - self._last_cpu_ns))
         self._last_ns, self._last_cpu_ns = now_ns, cpu_ns
         busy_ns = SAMPLE_COSTS * cost_ns
@@ -101,6 +108,8 @@ class Finished:
 
     def _forget(self, urls: list[str], path_at: int) -> None:
         """Let the frontier forget a lap when it has been crawled with all before it: then no page links to it any more.
+
+        ``urls`` have just finished; their paths begin at ``path_at``.
 
         The tables of a frontier grow otherwise, which stops a crawl for up to 23 ms. They are not for others to change;
         frontiers of older revisions, which are compared with the present one, have no method for it.

@@ -69,7 +69,7 @@ class SharePart(StrategyPart):
 
 
 def root_urls(bases: Sequence[str], first: int, count: int) -> tuple[str, ...]:
-    """Return the URLs of ``count`` pages of the synthetic site, at these addresses in turn."""
+    """Return the URLs of ``count`` pages of the synthetic site from page ``first`` on, at these addresses in turn."""
     paths = (f"/p/{n}" if n else "/" for n in range(first, first + count))
     return tuple(bases[place % len(bases)] + path for place, path in enumerate(paths))
 

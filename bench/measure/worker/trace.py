@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 
 MARKS = {"x86_64": 146, "aarch64": 125}
-"""Number of the system call sched_get_priority_max on each machine."""
+"""Number of the system call of the marks, sched_get_priority_max, on each machine."""
 SEIZE, INTERRUPT, SYSCALL, SYSCALL_INFO = 0x4206, 0x4207, 24, 0x420E
 """Requests of ptrace(2)."""
 TRACE_SYSCALLS, TRACE_CHILDREN, KILL_ON_EXIT = 0x1, 0x2 | 0x4 | 0x8, 0x100000
