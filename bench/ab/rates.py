@@ -1,9 +1,9 @@
 """A self-test: its figures, computed from blocks, and its tables. Pure.
 
-``selftest`` computes the content of ``selftest.json`` with the functions above ``title``; terminal and page show it with
-``sections``. A *control* is the same code twice, a *gated* metric one that a verdict depends on (``frame.blocks``).
-*apart* is the mean difference of two interpreters, which is subtracted from all blocks. A *planted* slowdown is a loop
-in each page of B, of a known size. Values are logarithms of B over A, as in ``frame.blocks``.
+``selftest`` computes the content of ``selftest.json`` with the functions above ``title``; terminal and page show it
+with ``sections``. A *control* is the same code twice, a *gated* metric one that a verdict depends on
+(``frame.blocks``). *apart* is the mean difference of two interpreters, which is subtracted from all blocks. A *planted*
+slowdown is a loop in each page of B, of a known size. Values are logarithms of B over A, as in ``frame.blocks``.
 """
 
 import math

@@ -93,7 +93,8 @@ def budget_for(duration_s: float) -> int:
 def blocks_to_find(slowdown: float, sd: float, rule: Rule = DESIGNED, metrics: int = 1) -> int | None:
     """Return the number of blocks with which the rule finds a slowdown (a logarithm), if blocks vary by ``sd``.
 
-    ``metrics`` is the number of gated metrics (those that a verdict depends on), which share alpha. None if 100 times the last look is too few.
+    ``metrics`` is the number of gated metrics (those that a verdict depends on), which share alpha. None if 100 times
+    the last look is too few.
     """
     for times in range(1, 101):
         longer = replace(rule, looks=tuple(times * look for look in rule.looks))

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDTH = 120
-"""Maximum width in a terminal."""
+"""Maximum width in a terminal, in characters."""
 COLOURS = {0: "bold green", 1: "bold red", 3: "bold yellow"}
-"""By exit code."""
+"""Colour of a verdict, by its exit code."""
 HEADS = ("metric", "A", "B", "change", "95 % interval", "at worst", "p", "detectable")
+"""Heads of the table of a verdict."""
 MIN_P = 0.00001
 """Least p that is written as a number: no model of noise is more exact."""
 MAX_REASONS = 6

@@ -19,6 +19,7 @@ COLOURS: dict[Word, str] = {
     "demonstration": GREEN,
     "not tested": DIM,
 }
+"""Colour of each verdict in a terminal."""
 
 
 def lines(report: Report, *, colour: bool = False) -> list[str]:

@@ -28,7 +28,8 @@ Key = tuple[str, str, str, int]
 """Identity of a trial: kind, strategy (of a block its arms), workload without its id, round."""
 Measured = list[Row]
 """The rows of one trial in one run; of a block those of all its arms."""
-MAX_INVALID = 2  # measurements of a trial that never had a valid row
+MAX_INVALID = 2
+"""Number of measurements of a trial, none of them valid, after which their rows are reused instead of a further one."""
 TIMED_PROBES = ("selectors", "spin", "thread_per_fetch")
 """Probes whose times are compared with each other."""
 

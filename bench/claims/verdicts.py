@@ -86,6 +86,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     claim: str
+    """What is claimed. It and the next four are texts of the file of the claim (``claims``)."""
     source: str
     published: str
     tested: str

@@ -74,6 +74,7 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
     names = [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
     left_out, near = _left_out(_experiment(grid, names)), min(in_flight, MAX_COSTED)
     programs = Path(strategies.__file__).parent
+    # Of equally fast models, the one with the shortest program (lines of its file) is advised.
     lengths = {
         name: len((programs / f"{name}.py").read_text("utf-8").splitlines()) for name in names if name not in left_out
     }

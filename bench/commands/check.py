@@ -32,14 +32,15 @@ if TYPE_CHECKING:
     from inflight.conformance.plugin import Case
 
 PROCESSES = max(3, min(4, os.cpu_count() or 1))
-"""At least three, as tests wait for half of their time; not many, as some have short time limits."""
+"""Number of processes that run cases: at least three, as tests wait for half of their time; not many, as some have
+short time limits."""
 LEAKS = (
     "ResourceWarning", "RuntimeWarning", "pytest.PytestUnraisableExceptionWarning",
     "pytest.PytestUnhandledThreadExceptionWarning",
 )  # fmt: skip
 """The warnings that are failures: something was not closed, not awaited, or failed where nobody asked."""
 USUAL_NS = 15e9
-"""Usual time of a check."""
+"""Usual time of a check of all rules, in nanoseconds; for the time left."""
 
 
 @click.argument("strategy")
@@ -91,7 +92,7 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
     with displayed(Progress(len(rules), USUAL_NS * len(rules) / len(RULES))) as progress:
 
         def show(case: "Case", planned: int) -> None:
-            """Show a step when all cases of a rule have ended."""
+            """Show a step when all ``planned`` cases of a rule have ended."""
             cases = [each for each in plugin.cases if each.topic == case.topic]
             if len(cases) == planned:
                 broken = Counter(each.rule for each in cases if each.ending.outcome == "failed")
@@ -131,6 +132,7 @@ class Checked:
     planned: dict[str, int]
     """Number of cases of each rule."""
     seconds: float
+    """How long it took."""
 
     def of(self, rule: str, *outcomes: str) -> "list[Case]":
         """Return the cases of a rule with these outcomes; all outcomes unless some are given."""

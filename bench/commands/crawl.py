@@ -36,9 +36,9 @@ from inflight.strategies.core.page import Page
 WORKER = "inflight.bench.measure.crawl_worker"
 """The program of the worker."""
 LIFETIME_S = 366 * 86_400.0
-"""A crawl has no deadline; its worker ends with this process."""
-REST_S = 30
-"""Maximum time in which the worker of an interrupted crawl sends its pages."""
+"""Time after which the kernel ends the worker: a year. A crawl has no deadline; its worker ends with this process."""
+LAST_PAGES_S = 30
+"""Maximum time in seconds in which the worker of an interrupted crawl sends its pages."""
 IN_FLIGHT, IN_FLIGHT_AWAY = 100, 10
 """Maximum fetches in flight where the user gives no number: on the loopback interface, and on servers of others."""
 
@@ -201,7 +201,7 @@ def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]
 
 def _so_far(worker: process.Worker) -> dict[str, Any]:
     """Ask a worker that may still be crawling for its pages. Raises KeyboardInterrupt if it has none."""
-    worker.deadline_s = time.monotonic() + REST_S
+    worker.deadline_s = time.monotonic() + LAST_PAGES_S
     worker.process.send_signal(signal.SIGUSR1)
     answer: dict[str, Any] = {}
     with suppress(process.WorkerError):
@@ -213,7 +213,10 @@ def _so_far(worker: process.Worker) -> dict[str, Any]:
 
 
 def summarise(pages: Sequence[Page], seconds: float) -> dict[str, Any]:
-    """Return the totals of a crawl. ``pages`` counts complete responses, including redirects; errors are by kind."""
+    """Return the totals of a crawl that took some seconds.
+
+    ``pages`` of the result counts complete responses, including redirects; errors are by kind.
+    """
     whole = [page for page in pages if page.status is not None]
     return {
         "urls": len(pages),

@@ -31,7 +31,7 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.kinds import RESOURCES, Ceiling
 
 LABEL = 10
-"""Width of the labels."""
+"""Width of the labels before each line, in characters."""
 ABOUT = "The limits of this machine, as found by inflight limits."
 """What the experiment of such a run measures."""
 Save = Callable[[str, dict[str, Any], Begin], None]

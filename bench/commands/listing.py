@@ -1,4 +1,8 @@
-"""``inflight list``: the strategies and the presets, some strategies, or the interpreters of this machine."""
+"""``inflight list``: the strategies and the presets, some strategies, or the interpreters of this machine.
+
+``strategies`` and ``plan.experiment`` know what there is, ``measure.interpreters`` looks for interpreters; here it is
+printed.
+"""
 
 import re
 import textwrap
@@ -13,7 +17,7 @@ from inflight.bench.plan.trials import estimate_ns, expand
 from inflight.strategies import Description, registry
 
 WIDTH = 100
-"""Maximum width of a line."""
+"""Maximum width of a line, in characters."""
 
 
 @click.argument("chosen", metavar="[STRATEGY]...", nargs=-1)

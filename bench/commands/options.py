@@ -20,10 +20,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 """The function of a command."""
 
 PLACE = click.Path(path_type=Path)
-"""A folder or a file,"""
+"""The type of an option that takes a folder or a file."""
 FOLDER = click.Path(path_type=Path, file_okay=False)
-"""a folder, and"""
+"""The type of one that takes a folder."""
 FILE = click.Path(path_type=Path, dir_okay=False)
+"""The type of one that takes a file."""
 
 SHARED: dict[str, tuple[str, str | None, Any]] = {
     "--connection": ("Reuse connections, or open one for each fetch.", None, click.Choice(CONNECTIONS)),
@@ -99,7 +100,7 @@ def _hush(context: click.Context, _option: click.Parameter, is_quiet: bool) -> N
 
 
 OUT = option("--out", note="Each run gets a new folder in it.", default=Path("results"))
-"""Decorators of options that are the same in all commands that have them."""
+"""Decorators of options, this one and those below, that are the same in all commands that have them."""
 JSON = option("--json", "as_json")
 QUIET = click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_hush, help="Print errors only.")
 MARKDOWN = option("--markdown")

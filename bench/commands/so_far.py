@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
 
 FIRST_NS = 20_000_000_000
-"""Time after which the first page is written."""
+"""Time of a run after which its first page is written: 20 s."""
 TIMES = 20
 """A page is written again when the run has gone on for this many times as long as the last page took."""
 PATIENCE_S = 120.0
@@ -46,10 +46,10 @@ def write_now_and_then(
         if number == waiting or begin_ns < next_ns:
             return
         done = f"{total - waiting + number} of {total} steps"
-        failed = (write or written)(folder, f"This run is not complete: {done} are done. Reload this page later.")
+        sentences = (write or written)(folder, f"This run is not complete: {done} are done. Reload this page later.")
         now_ns = clock()
         next_ns = now_ns + TIMES * (now_ns - begin_ns)
-        for sentence in failed:
+        for sentence in sentences:
             say(sentence)
 
     return after

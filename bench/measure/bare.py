@@ -31,7 +31,7 @@ PROBE_PROGRAM = "inflight.bench.measure.worker.program"
 @on_server
 def run_idle(trial: Trial, server: Server, setting: Setting, seen: Observation) -> None:
     """Start the N threads or tasks of a trial, and read memory in layers before and after."""
-    server.clear()
+    server.clear()  # else connections of the last trial would end during this one, and change the kernel's memory
     what, n, variables = trial.workload.what, trial.workload.n, trial.workload.variables
     setting = replace(setting, runtime=replace(setting.runtime, variables=variables))
     order = {"what": what, "n": n, "port": server.port}

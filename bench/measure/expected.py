@@ -21,7 +21,7 @@ Answer = dict[str, tuple[int | None, int]]
 def expected_answer(config: SiteConfig, roots: int, max_redirects: int) -> Answer:
     """Return the expected answer of a crawl from the first ``roots`` pages.
 
-    It follows links, and of each redirect at most ``max_redirects`` further ones, as ``Job.max_redirects`` says.
+    It follows links, and at most ``max_redirects`` redirects one after another (``Job.max_redirects``).
     """
     site = Site(config)
     answer: Answer = {}

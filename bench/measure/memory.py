@@ -3,7 +3,8 @@
 The pages of a process (USS) are the layer that is usually reported. The kernel keeps more for it that is in no RSS:
 page tables (counted per process), a stack for each thread, and slab objects and buffers for each socket, file, thread
 and poll entry. The last two are counted only for the whole system. So a trial reads them before and after, and is
-marked when something else has changed them.
+marked when something else has changed them. ``held`` (memory trials, idle threads), ``crawl``, ``blocks.block`` and
+``swarm.run`` read them here.
 """
 
 import os
@@ -87,8 +88,7 @@ def unused_bytes(root: Path = Path("/proc")) -> int:
 def at_rest(pid: int, deadline_s: float) -> tuple[Layers, Layers]:
     """Return the layers of a process with its children, and of the system, once two readings agree.
 
-    At the deadline, the last reading is returned.
-    ``deadline_s`` is on the clock of time.monotonic().
+    At the deadline, which is on the clock of time.monotonic(), the last reading is returned.
     """
     return settled(lambda: (layers_of_processes(host.family(pid)), system_layers()), deadline_s, time.sleep)
 
@@ -99,7 +99,7 @@ def settled(
     sleep: Callable[[float], None],
     pause_s: float = SETTLE_S,
 ) -> tuple[Layers, Layers]:
-    """Read layers repeatedly, and return them as ``at_rest`` does."""
+    """Read layers every ``pause_s``, and return them as ``at_rest`` does; swarms read those of many processes."""
     process, system = read()
     while time.monotonic() < deadline_s:
         sleep(pause_s)

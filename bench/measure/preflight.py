@@ -85,7 +85,7 @@ def threads_needed(trial: Trial) -> int:
 def threads_allowed() -> int | None:
     """Return how many threads the limits that count threads leave to this process; None where it is unknown.
 
-    Read once per run, without starting threads, which only ``shortage`` does for many threads.
+    Read once per run, without starting threads, which only ``limits.thread_shortage`` does, for many threads.
     """
     ceilings = limits.known("threads")
     return int(ceilings[0].most) if ceilings else None

@@ -39,7 +39,8 @@ MAX_N = 2_000_000
 _LIMIT_NS = 10_000_000_000
 """Estimated time to find a limit, in nanoseconds. All of these are for the estimate of a plan only."""
 _PREDICTION_NS = 150_000_000
-"""Estimated time to predict a limit: a mean over the resources: about 550 ms for threads, which are calibrated, and 20 ms for each of the others."""
+"""Estimated time to predict a limit, the mean over the resources: about 550 ms for threads, which are calibrated, and
+20 ms for each of the others."""
 _PROBE_NS = 1_500_000_000
 """Estimated time of a probe."""
 _IDLE_NS = 600_000_000

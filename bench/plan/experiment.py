@@ -132,6 +132,7 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         """Return the experiment with the path of each interpreter changed; one without a slash is a name."""
 
         def changed(table: Any) -> Any:
+            """Return a table, or its ``against``, with the path of its interpreter changed."""
             values = {}
             if "/" in (getattr(table, "python", None) or ""):
                 values["python"] = change(table.python)

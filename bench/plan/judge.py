@@ -21,7 +21,9 @@ AT_LEAST = ">="
 """Beginning of the name of any interpreter from a version on, such as ``>=3.12``."""
 
 T = TypeVar("T")
+"""What is parsed."""
 Described = TypeVar("Described", bound=Struct)
+"""The struct that TOML values become."""
 Rounds = Annotated[int, Meta(ge=1, le=MAX_ROUNDS)]
 """How often each cell is measured."""
 Seconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]

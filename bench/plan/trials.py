@@ -29,18 +29,20 @@ _FETCH_NS = {"shared": 45_000, "own": 140_000, "none": 45_000}
 _HANDSHAKE_NS = 1_000_000
 """For each fetch with a handshake of TLS."""
 _MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
-"""For each memory trial, and for each fetch that it holds: without and with a thread of its own."""
+"""Nanoseconds for each memory trial, and for each fetch that it holds: without and with a thread of its own."""
 _COUNT_NS, _COUNTED_NS = 900_000_000, {"shared": 400_000_000, "own": 900_000_000, "none": 300_000_000}
-"""For each trial that counts: 500 pages after a latency each, and for each of its repeats."""
+"""Nanoseconds for each trial that counts (500 pages after a latency each), and for each of its repeats, by stack."""
 _ARM_NS = 350_000_000
-"""For an arm to start, warm up and end."""
+"""Nanoseconds for an arm to start, warm up and end."""
 _SLICE_NS, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 20, 4
+"""Shortest slice in nanoseconds. The CPU work of its pages adds to it: of _SLICE_FETCHES pages, and of _SLICE_ROUNDS
+pages for each fetch in flight."""
 _AROUND_WINDOW = 2
 """Latencies of a slice besides those of its window: in which it settles, and until all are held again."""
 _LAG_SLICE_NS = 300_000_000
 """Shortest slice in nanoseconds where the lag of an arm is measured."""
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
-"""A slice lasts for several turns of all fetches in flight, at most _MOST_SLICE_NS."""
+"""A slice lasts for several turns of all fetches in flight: _CROWD_NS for each of them, at most _MOST_SLICE_NS."""
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
 """With more ready threads than this, most CPU time goes into wake-ups: _EACH_THREAD_NS per page."""
 _PATIENCE_USED = 0.3
@@ -128,6 +130,8 @@ def block_of(
     each_on: Sequence[Settings] = ({},),
 ) -> Trial:
     """Return the block of strategies on a workload; the reference is ``callbacks``, or else the first strategy.
+
+    ``cycles`` is the number of slices per arm, ``number`` that of the round, ``settings`` those of all arms.
 
     Each strategy has an arm on each of ``each_on`` (interpreters and numbers of cores); the reference is on the first.
     """

@@ -18,7 +18,8 @@ from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.statistics import bound_per_s, knee
 
 MIN_TURN_NS = 1_000_000
-"""Shorter fetches depend on the time of server and network, about 0.1 ms, which the formula leaves out."""
+"""Minimum duration of a fetch for the formula: shorter ones depend on the time of server and network, about 0.1 ms,
+which the formula leaves out."""
 NEAR = 2.0
 """Maximum factor between the wanted number in flight and that of the measured CPU time per page."""
 PLAIN = "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and arm == strategy and comparison == ''"
@@ -29,6 +30,7 @@ class Wanted(NamedTuple):
     """The workload to advise on; ``work_ns``: CPU work per page; ``near``: at about which number c is taken."""
 
     latency: str
+    """The added latency as text, such as ``80ms``."""
     latency_ns: float
     """Its mean."""
     work_ns: int

@@ -23,6 +23,7 @@ from inflight.bench.show.looks import looks
 from inflight.bench.show.table import Table
 
 _TEMPLATES = Path(__file__).with_name("templates")
+"""Folder of the parts of the page."""
 MAX_SHARE = 1.1
 """Maximum share of a core that a model on one core can show; beyond that it used a second core."""
 
@@ -52,7 +53,10 @@ def simulated(every: DataFrame) -> dict[str, Any] | None:
 
 
 def _models(costs: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order."""
+    """Return name, look and costs of each model, the cheapest first.
+
+    ``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order.
+    """
     known = looks(costs)
     models = []
     for name, points in sorted(costs.items(), key=lambda item: item[1][-1][1]):

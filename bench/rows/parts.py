@@ -1,7 +1,8 @@
 """The row, the parts that records of several kinds share, and the types of their values: bounded numbers and texts.
 
-``kinds`` builds the records from them. A part is ``Open`` (a newer version may add figures, which older ones ignore) or
-``Closed`` (an unknown key is an error). Each value is checked once, when a line is read, so readers need no checks.
+``kinds`` builds the records from them, and ``schema`` the schema; all that reads rows uses ``Row``. A part is ``Open``
+(a newer version may add figures, which older ones ignore) or ``Closed`` (an unknown key is an error). Each value is
+checked once, when a line is read, so readers need no checks.
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, defstruct, field
 
 T = TypeVar("T")
+"""Any type of a value."""
 Maybe = Optional[T]  # noqa: UP045 - a generic alias
 """An optional value: absent and null mean the same."""
 
@@ -323,7 +325,7 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     IS_REQUIRED: ClassVar[bool] = False
     """Whether a run is refused where the machine forbids a trial; others are then skipped."""
     IS_IN_TABLE: ClassVar[bool] = False
-    """Whether the table of a run that goes on has its rows."""
+    """Whether its rows are in the table that shows the progress of a run, with a line for each strategy."""
     HAS_STRATEGY: ClassVar[bool] = False
     """Whether a strategy crawls."""
     IS_TIMED: ClassVar[bool] = False

@@ -17,7 +17,7 @@ Record = ArmRow | Crawl | Memory | Counts | Idle | Swarm | OpenLoop | Probe | Li
 RECORDS: dict[str, type[Row]] = {record.__struct_config__.tag: record for record in get_args(Record)}
 """The record of each kind of trial, in the order in which ``--dry-run`` has them."""
 MAX_MESSAGE = 200
-"""Maximum length of an error message, which may contain the wrong value."""
+"""Maximum length in characters of an error message, which may contain the wrong value."""
 MIN_NUMBER = 1e-20
 """Smaller numbers are read as 0, so that the reciprocal and the square of every other number are finite."""
 UNUSUAL = ("\\", "e-", "E-", 20 * "0")

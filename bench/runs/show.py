@@ -45,9 +45,9 @@ NOTES = (
 UNLIKE = "No verdict (machines or clocks differ, or are unknown)"
 """Verdict on runs that cannot be compared."""
 POINTS = "Change points are by Apache Otava: p at most 0.001, not corrected for their number, and at least 2 %."
-"""What stands below change points, and"""
+"""What stands below change points."""
 NO_POINTS = "Change points need Apache Otava: pip install apache-otava."
-"""what stands there without Otava."""
+"""What stands there without Otava."""
 MAX_PANELS = 6
 """Maximum number of panels of a plot."""
 BESIDE = 0.05
@@ -59,6 +59,7 @@ OF_PLOT = (
     "Points: means over blocks, a ratio to the baseline of the same run. Bars: 95 % intervals of that run. "
     "Dashed: a change point."
 )
+"""How to read the plot."""
 
 
 def title(comparison: ComparedRuns) -> str:
@@ -195,6 +196,7 @@ def picture(comparison: ComparedRuns) -> Picture:
 
 
 def _draw_workload(axes: "Axes", means: pd.DataFrame, names: Sequence[str], comparison: ComparedRuns) -> None:
+    """Draw the ratios of one workload over the runs: a line for each of these names, and its change points."""
     known = looks(names[:MAX_LINES])
     labels = list[Label]()
     middle = (means["arm"].nunique() - 1) / 2

@@ -47,7 +47,7 @@ COUNTED = ["python_calls_per_page", "system_calls_per_page"]
 USUAL_COLUMNS = ("cpu", "throughput", "memory", "at_once", "held", "swarm")
 """The columns of an experiment that names none, as far as it measured them."""
 WIDTH = 80
-"""Maximum width of the last screen."""
+"""Maximum width of the last screen, in characters."""
 MAX_HEAD = 3
 """Maximum number of lines of the head of a column."""
 MAX_COLUMNS, MAX_MODELS = 4, 30
@@ -138,6 +138,7 @@ def _aligned(columns: Sequence[Criterion], cells: Sequence[Sequence[str]]) -> li
     widths = [max(map(len, names))]
     for column, entries in zip(columns, others, strict=True):
         words_of_head = " ".join(column.heads).split()
+        # The narrowest column in which the head has at most MAX_HEAD lines.
         for width in count(max(map(len, [*entries, *words_of_head]))):
             head = [line for text in column.heads for line in textwrap.wrap(text, width)]
             if len(head) <= MAX_HEAD:
@@ -302,6 +303,7 @@ def _pairs(studies: Studies, models: Collection[str], preset: Mapping[str, Any])
     trials = at_once.crawled(studies)
     usual = preset.get("strategies", MODELS)
     threads = at_once.with_threads(trials)
+    # The nearest model: of a client with a thread for each fetch the thread pool, of others asyncio.
     for name in trials["model"].unique():
         near = PAIR if name in threads else reversed(PAIR)
         others = [model for model in (*near, *MODELS) if model in models and model != name]

@@ -109,7 +109,7 @@ def _means(part: Part, plot: Plot, _moments: pd.DataFrame) -> Iterator[Panel]:
     usual = [columns for columns in every if part.usual in columns] or every[:1]
     chosen = evenly(every, MAX_PANELS)
     if usual and usual[0] not in chosen:
-        chosen[1] = usual[0]
+        chosen[1] = usual[0]  # the panel that stands for all takes the place of one from between
     for columns in chosen:
         rows = ROW * max(2, min(MAX_BARS, len(_named(part, columns))))
         height = {"bars": 1.2 + rows, "dots": 2 + rows}.get(mark, pictures.HEIGHT)

@@ -1,8 +1,8 @@
 """A run's folder beside its rows: the files, where the figures come from, and the machine.
 
-``studies`` calls ``read`` once for a run. ``answer``, ``page``, ``summary``, ``ab``, ``claims`` and the tools that write
-documents ask for names, dates, versions and the command. A page is also made without files that are missing or damaged:
-they are named in ``Extras.missing``.
+``studies`` calls ``read`` once for a run. ``answer``, ``page``, ``summary``, ``ab``, ``claims`` and the tools that
+write documents ask for names, dates, versions and the command. A page is also made without files that are missing or
+damaged: they are named in ``Extras.missing``.
 """
 
 import json

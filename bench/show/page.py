@@ -131,7 +131,7 @@ def page(studies: Studies, tell: Callable[[str], None] = lambda _step: None, so_
         )
         return html.shell(title, body, style, script, data)
 
-    # The rows are in the page only if they fit, so the page is made twice: without them, to know its size, and with them.
+    # The rows are in the page only if they fit. So it is made twice: without them, to know its size, and with them.
     return whole(downloads(studies, extras, len(whole(Markup()).encode("utf-8", "replace"))))
 
 

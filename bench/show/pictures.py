@@ -1,6 +1,6 @@
 """Plots. A picture has panels, and each panel is drawn onto axes by a function of its own; the marks are below.
 
-``draw``, ``at_once``, ``ab.plot`` and ``runs.plot`` make pictures; ``studies`` saves them as files (``save``), ``page``
+``draw``, ``at_once``, ``ab.plot`` and ``runs.show`` make pictures; ``studies`` saves them as files (``save``), ``page``
 draws each panel as an SVG image (``draw_svg``), ``Results.plot`` onto the axes of a user (``draw_onto``). Files have
 all panels of a picture on a sheet, with its title, its notes and where its figures come from. Matplotlib's constrained
 layout makes room for names and figures beside the axes.
@@ -290,7 +290,7 @@ def in_lines(name: str) -> str:
 
 
 def set_ticks(axis: Any, write: Callable[..., str], most: int = 4) -> None:
-    """Put a few ticks at round values of a linear axis."""
+    """Put a few ticks at round values of a linear axis, at most ``most`` + 1."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(most))
@@ -332,7 +332,7 @@ def _formatter(write: Callable[..., str]) -> Any:
 
 
 def write_key(axes: "Axes", handles: Sequence[Any], columns: int = 2) -> None:
-    """Write a key below the axes and the label of their x axis."""
+    """Write a key with ``handles`` below the axes and the label of their x axis, in this many columns."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure(root=True)
@@ -387,6 +387,7 @@ class Label:
     y: float
     text: str
     ink: str
+    """Its colour."""
 
 
 FILLS: tuple[dict[str, Any], ...] = tuple(
@@ -397,7 +398,7 @@ FILLS: tuple[dict[str, Any], ...] = tuple(
 
 
 def draw_dots(axes: "Axes", x: Any, y: Any, look: Look | None, *, hollow: bool = False, size: float = 7) -> None:
-    """Draw points as markers; ``hollow`` ones are of invalid trials."""
+    """Draw points as markers of ``size`` points; ``hollow`` ones are of invalid trials."""
     style = _style(look)
     if hollow:
         style["markerfacecolor"] = "white"
@@ -493,7 +494,7 @@ def draw_labels(axes: "Axes", labels: Sequence[Label]) -> None:
 
 
 def spread(wanted: Sequence[float], pitch: float) -> list[float]:
-    """Return places from 0 to 1 in the order of the wanted ones, at least ``pitch`` apart: pushed up, then down."""
+    """Return heights from 0 to 1 in the order of the wanted ones, at least ``pitch`` apart: pushed up, then down."""
     order = sorted(range(len(wanted)), key=lambda n: wanted[n])
     places = dict[int, float]()
     low = 0.0

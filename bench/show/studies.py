@@ -75,7 +75,7 @@ class Studies:
     @cached_property
     def parts(self) -> dict[str, list[Part]]:
         """The parts of each study; none if there is nothing for it."""
-        *first, others = STUDIES
+        *first, others = STUDIES  # the last study has what no other one shows, so it is made last
         every = dict[str, list[Part]]()
         for study in first:
             source = self.lines if study.measure == "mean" else self.trials

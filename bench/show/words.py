@@ -27,7 +27,7 @@ SENTENCES = TEXTS["sentences"]
 MEANINGS = TEXTS["checks"] | TEXTS["older"]
 """Meaning of each validity check, by its name; the checks are in the measuring half."""
 MAX_NAME = 40
-"""Maximum length of the name of a strategy, or of another arm, as it is shown."""
+"""Maximum length in characters of the name of a strategy, or of another arm, as it is shown."""
 
 KEYS = {
     "latency": "added latency",

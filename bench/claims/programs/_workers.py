@@ -111,7 +111,10 @@ def daemons_forgotten(model: Any, job: Job, frontier: Frontier) -> None:
 
 
 def start_threads(model: Any, job: Job, frontier: Frontier, *, daemon: bool) -> None:
-    """Start threads that take fetches from a queue forever; return when the queue is finished."""
+    """Start threads that take fetches from a queue forever; return when the queue is finished.
+
+    ``daemon``: the process does not wait for them at its exit.
+    """
     waiting: queue.Queue[Any] = queue.Queue()
     lock = threading.Lock()
     pool = model.Pool(job, frontier)  # for the state that its connections share

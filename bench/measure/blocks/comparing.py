@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from math import log, sqrt
 from pathlib import Path
 from statistics import stdev
-from typing import Any
 
 import psutil
 

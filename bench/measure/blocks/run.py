@@ -199,9 +199,9 @@ ANY_COST = math.inf
 def cap(_trial: Trial, seen: Observation) -> Judgement:
     """Check that the in-flight cap was reached and never exceeded, as seen by client and gate.
 
-    Of the gate this is the most that it held at a reading (``Running.peak``). ``block`` waits for the cap in each slice,
-    and gives an arm up that does not reach it or exceeds what was asked for. A client with a limit of its own reaches
-    this limit. It may count more: fetches that wait within the client.
+    Of the gate this is the most that it held at a reading (``Running.peak``). ``block`` waits for the cap in each
+    slice, and gives an arm up that does not reach it or exceeds what was asked for. A client with a limit of its own
+    reaches this limit. It may count more: fetches that wait within the client.
     """
     client, held = seen.measured["peak_in_flight"], seen.measured["held_in_flight"]
     asked = seen.outcome["asked"]

@@ -4,9 +4,9 @@
 
     one server, its Date fixed --> a worker per counter and repeat --> pages 201 to 500 of each --> one row
 
-They share the cores, and need no quiet machine: with one fetch in flight, no count depends on time.
-``run_counts`` is the function of the kind counts (``measure.run``). The site is endless: it repeats its pages in *laps*.
-A *counter* is a way to count (``worker.counts``); a *repeat* is one more crawl with the same counter.
+They share the cores, and need no quiet machine: with one fetch in flight, no count depends on time. ``run_counts`` is
+the function of the kind counts (``measure.run``). The site is endless: it repeats its pages in *laps*. A *counter* is a
+way to count (``worker.counts``); a *repeat* is one more crawl with the same counter.
 """
 
 import platform

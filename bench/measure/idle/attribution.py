@@ -1,7 +1,8 @@
 """Attribute the bytes of a thread, a task or a stream to lines of Python, mappings and kinds of kernel objects.
 
 It is the program of the probe ``attribution`` (``plan.bare.PROBES``): ``worker.program`` calls ``measure``. It explains
-what ``idle.worker`` makes the harness measure. Each run takes one of two looks (``look``) at N new idle threads or tasks of one kind:
+what ``idle.worker`` makes the harness measure. Each run takes one of two looks (``look``) at N new idle threads or
+tasks of one kind:
 
 - ``python``: tracemalloc, by the line of source that allocated. It sees what Python's allocators give out, but no
   stacks. It records every allocation, so the size of the process means nothing in this look.

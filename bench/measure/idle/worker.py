@@ -2,8 +2,8 @@
 
 ``measure.bare.run_idle`` runs it, and reads its memory before and after; it sends ``start`` between the two. ``KINDS``
 maps a name to the function that starts N (``n``) of them and returns the objects that keep them alive; ``port`` is that
-of the server, for those with a connection. ``idle.attribution`` uses ``KINDS``, too. Threads and tasks wait for a held lock, as in the scripts of the authors whose
-figures are tested (docs/claims.md).
+of the server, for those with a connection. ``idle.attribution`` uses ``KINDS``, too. Threads and tasks wait for a held
+lock, as in the scripts of the authors whose figures are tested (docs/claims.md).
 """
 
 import asyncio

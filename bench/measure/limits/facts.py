@@ -1,9 +1,9 @@
 """Read the numbers that limits depend on, by name. What cannot be read is left out, and limits that do not bind.
 
-``limits`` and ``swarm.layout`` call ``look``, which reads all; ``threads`` also calls ``usage``, which reads what changes
-while threads are started. ``ceilings`` computes with the facts. A name is that of
-a sysctl, of setrlimit(2), of a line of ``/proc/meminfo`` or ``/proc/PID/status``, or the path of a file of a control
-group. The process may be a child that was just refused a thread: reading needs no thread, no process and little memory.
+``limits`` and ``swarm.layout`` call ``look``, which reads all; ``threads`` also calls ``usage``, which reads what
+changes while threads are started. ``ceilings`` computes with the facts. A name is that of a sysctl, of setrlimit(2), of
+a line of ``/proc/meminfo`` or ``/proc/PID/status``, or the path of a file of a control group. The process may be a
+child that was just refused a thread: reading needs no thread, no process and little memory.
 """
 
 import platform

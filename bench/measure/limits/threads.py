@@ -247,8 +247,9 @@ def find_threads(bounds: Bounds, budget_bytes: float, *, through_shared: bool) -
 def culprit(before: Facts, after: Facts, grown: Sequence[Reading], end: Ramp) -> Names:
     """Return the limits that may have refused a thread. A limit with a counted refusal rules out all others.
 
-    ``before`` and ``after`` are the facts before the ramp and at its failure, ``grown`` the readings at both. CPython drops the errno of a thread that could not be started. Other calls keep theirs (mmap(2): ENOMEM for too many
-    maps and for too little memory or address space; fork(2): EAGAIN for too many tasks, whichever limit counts them).
+    ``before`` and ``after`` are the facts before the ramp and at its failure, ``grown`` the readings at both. CPython
+    drops the errno of a thread that could not be started. Other calls keep theirs (mmap(2): ENOMEM for too many maps
+    and for too little memory or address space; fork(2): EAGAIN for too many tasks, whichever limit counts them).
     """
     if end.symptoms.get("process") == "EAGAIN":
         costs: Sequence[str] = ("one",)

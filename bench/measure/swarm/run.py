@@ -64,7 +64,7 @@ def _observe(trial: Trial, setting: Setting, seen: Observation) -> None:
         raise process.SkipError(str(error), "limit") from error
     swarm = SwarmRun(trial, setting, laid, seen)
     swarm.run()
-    # Locust patches the standard library with gevent. Strategy processes report whether it has reached them: it must not.
+    # Locust patches the standard library with gevent. Strategy processes report whether that has reached them, too.
     seen.wanted = {"strategy": trial.name, "gevent": False}
     seen.outcome = {"shares": swarm.shares, "ports_each": laid.ports_each}
     seen.checks = judge(swarm_checks.CHECKS, trial, seen)

@@ -228,7 +228,7 @@ def _moments(begin_ns: int, end_ns: int) -> list[int]:
 
 
 def _grows(quarters: Sequence[float], least: float) -> bool:
-    """Return whether the values grew from quarter to quarter of the window, each time by STEP_SHARE, above ``least``."""
+    """Return whether the values grew to more than ``least``, from quarter to quarter of the window by STEP_SHARE."""
     return (
         bool(quarters)
         and quarters[-1] > least

@@ -116,8 +116,8 @@ def age_allocator() -> None:
 def plant(frontier: Frontier, loops: int) -> None:
     """Make each page cost more CPU time: the known slowdown with which ``inflight selftest`` tests its detection.
 
-    ``loops`` is the number of iterations of an empty loop. The work is a loop of fixed length at the call with which every model hands over a response, so it is the same in
-    all.
+    ``loops`` is the number of iterations of an empty loop. The work is a loop of fixed length at the call with which
+    every model hands over a response, so it is the same in all.
     """
     finish = frontier.finish
 

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from inflight.bench.measure.worker import take_order
 
 PR_SET_PDEATHSIG = 1
-"""prctl(2)."""
+"""The option of prctl(2) by which a process is sent a signal when its parent ends."""
 PAGES_TO_TRY = 16
 """Number of pages that are mapped to see whether one fits."""
 FIRST_LINE_S = 5.0
@@ -38,7 +38,7 @@ FIRST_LINE_S = 5.0
 
 def main() -> None:
     """Follow the orders until the input ends."""
-    die_with_parent(int(sys.argv[1]))
+    die_with_parent(int(sys.argv[1]))  # the process id of the parent
     say, _ = take_order()
     start = make_starter()
     ballast = [bytearray(1 << 20)]  # released at a failure, to make room for the report
