@@ -30,9 +30,9 @@ FIRST = """\
   inflight check ./my_client.py   test a client that you have written"""
 """The three things that one can do first."""
 WELCOME = f"{ABOUT} Begin with one of:\n\n{FIRST}\n\nAll commands: inflight --help"
-"""What ``inflight`` prints without a command, and"""
+"""What ``inflight`` prints without a command."""
 HELP = "\n".join([ABOUT, "", "\b", *(line.strip() for line in FIRST.splitlines())])
-"""the help of ``inflight`` (the \\b keeps click from joining the lines)."""
+"""The help of ``inflight`` (the \\b keeps click from joining the lines)."""
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 """Settings of click for all commands."""
 NO_MEMORY = (
@@ -41,7 +41,8 @@ NO_MEMORY = (
 """What is printed when memory runs out."""
 
 REFUSED, BUG, INTERRUPTED = 2, 70, 130
-"""70 is EX_SOFTWARE of sysexits.h (Python's 1 means a regression here), 130 is 128 + SIGINT, as shells have it."""
+"""Exit codes of all commands. 70 is EX_SOFTWARE of sysexits.h (Python's 1 means a regression here), 130 is 128 +
+SIGINT, as shells have it."""
 _ALL = {REFUSED: "wrong usage, or environment error", BUG: "internal error", INTERRUPTED: "interrupted"}
 """What the exit codes that every command may have mean."""
 _VERDICTS = {0: "pass", 1: "regression", 3: "inconclusive"}

@@ -32,7 +32,7 @@ MARKER = "synthetic_site"
 MODEST = {"pages": 100, "links": 5}
 """Values of a site that a test does not give: small, so that a test is fast."""
 IDLE_S = 1.0
-"""Maximum time for a test's connections to close; after it the next test gets a new server."""
+"""Maximum time for a test's connections to close. After it the next test gets a new server."""
 
 Pages = dict[str, tuple[int | None, int]]
 """Path -> (status, body bytes); (None, 0) for a page that cannot be fetched."""
@@ -78,7 +78,7 @@ class SyntheticSite:
     def check(self, pages: "Iterable[str] | Mapping[str, Found]") -> None:
         """Raise AssertionError with one sentence if a crawler did not find the expected pages.
 
-        ``found`` has URLs or paths. A mapping also says of each page what the crawler got: its status, its body, both
+        ``pages`` has URLs or paths. A mapping also says of each page what the crawler got: its status, its body, both
         as (status, body bytes), or None for a failure. Pages that cannot be fetched may be left out.
         """
         __tracebackhide__ = True

@@ -35,7 +35,7 @@ class ClaimPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     edge: float
     """The boundary, in the unit of the figures."""
     core: str = ""
-    """The claim is not true if no part with the same core is."""
+    """Name of the main statement that it belongs to: the claim is not true if no part with the same core is."""
     is_any: bool = False
     """One of the figures is enough."""
     if_free: str = ""
@@ -63,8 +63,9 @@ class FigureOf(Selected, frozen=True, kw_only=True, forbid_unknown_fields=True):
     is_of_freest: bool = False
     """Instead: pages per second of the freest slices of each side."""
     of: str = ""
+    """Which trials: they are divided by those of ``over``, or summarised without it."""
     over: str = ""
-    """Which trials are divided by which others; without ``over``, those of ``of`` are summarised."""
+    """Which other trials they are divided by."""
     minus: str = ""
     """Which trials have a summary that is subtracted."""
     times: float = 1
@@ -79,10 +80,11 @@ class Fact(Selected, frozen=True, kw_only=True, forbid_unknown_fields=True):
     must: Text
     """What must be so, in words."""
     no: str = ""
-    """A trial that this selects, valid or not, is enough for a "no"."""
+    """A query: a trial that it selects, valid or not, is enough for a "no"."""
     yes: str
-    """For a "yes" this must select a valid trial of each workload."""
+    """A query: for a "yes" it must select a valid trial of each workload."""
     core: str = ""
+    """As in ``ClaimPart``."""
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,6 +111,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     needs: str = ""
     """Which trials have the figures of their program, or what excuses it; others are not valid."""
     figures: dict[str, FigureOf] = {}
+    """By the names that parts and ``why`` have for them."""
     parts: tuple[ClaimPart, ...] = ()
     facts: tuple[Fact, ...] = ()
     compares_limits: bool = False

@@ -35,7 +35,7 @@ MEMORY_SIZES = tuple((200 + 12 * k, 2000 + 25 * (17 * k % 48)) for k in range(48
 """Pairs of numbers in flight between which a memory slope is measured, one for each block. A longer docstring lays out
 the heap otherwise and moves each reading by some 50 kB: with few pairs, that was a significant change."""
 BLOCK_NS = 5_000_000_000
-"""Estimated time of a block."""
+"""Estimated time of a block in nanoseconds."""
 COUNT_REPEATS = 2
 """Number of times that each side is counted."""
 LIGHT = 2
@@ -90,7 +90,10 @@ class Comparison:
         return [self._held(number, arm, size) for arm in order for size in sizes]
 
     def counted(self, number: int, *, bytecodes: bool = False) -> list[Trial]:
-        """Return the trials of a round, in which what A and B do per page is counted; numbers begin at 1."""
+        """Return the trials of a round, in which what A and B do per page is counted; numbers begin at 1.
+
+        ``bytecodes``: whether instructions of bytecode are counted, too.
+        """
         trials = []
         for arm in (self.a, self.b):
             values = self._values(arm, self.site, 1) | {"repeats": COUNT_REPEATS, "bytecodes": bytecodes or None}

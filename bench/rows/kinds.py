@@ -46,6 +46,7 @@ Metric = Literal["cpu_per_page", "throughput", "memory", "calls"]
 Resource = Literal["threads", "descriptors", "ports", "backlog", "memory"]
 """Resources of which this machine allows a process a limited amount (``measure.limits``)."""
 RESOURCES: tuple[str, ...] = get_args(Resource)
+"""All of them in their order."""
 Role = Literal["reference", "placebo", "compared"]
 """Role of an arm in its block: see ``Arm.role``."""
 IN_FLIGHT = 100

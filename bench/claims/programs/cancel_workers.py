@@ -40,7 +40,7 @@ LEAVES_OUT = {
 }
 """Strategies that have a program without the cancel, by variant."""
 CRAWL_S = 20.0
-"""Time limit from the start of a process to its end: below the lifetimes of ``_shared`` and ``_workers``."""
+"""Time limit from the start of a process to its end: below the lifetime that ``_workers`` gives itself."""
 EXIT_S = 5.0
 """Time limit from the end of the crawl to the end of the process."""
 MAX_LINES = 40
@@ -72,7 +72,7 @@ def measure(base: str, strategy: str, variant: str) -> dict[str, Any]:
 
 
 def complaint(lines: list[str]) -> str:
-    """Return the first line outside a traceback, else the error of the first traceback; "" for no lines."""
+    """Return the first line outside a traceback, else the error of the first traceback; empty for no lines."""
     causes = []
     inside = False
     for line in lines:
@@ -116,7 +116,10 @@ def run_child(order: str) -> tuple[str, str, bool]:
 
 
 def read_line(child: "subprocess.Popen[str]", give_up_s: float) -> str:
-    """Return the child's next line. Raises subprocess.TimeoutExpired when none comes in time."""
+    """Return the child's next line. Raises subprocess.TimeoutExpired when none has come at ``give_up_s``.
+
+    This is a time of time.monotonic().
+    """
     import select
 
     assert child.stdout is not None

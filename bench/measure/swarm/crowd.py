@@ -140,7 +140,7 @@ class Crowd:
         """What Locust's master has counted; empty until it answers."""
         self.begin_ns: int | None = None
         """The start of the fetches, from which the times of losses count."""
-        self._cpus, self._patience_s = cpus, patience_s
+        self._cpus, self._patience_s = cpus, patience_s  # how long a process may show no sign of life
         self._selector = selectors.DefaultSelector()
         self._pulses: dict[int, Pulse] = {}
         self._order: Mapping[str, Any] = {}
