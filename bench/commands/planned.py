@@ -72,7 +72,8 @@ def _sort_key(trial: Trial) -> tuple[float, float, str]:
 def _setting(part: Trial, size: str) -> str:
     """Return the values of a workload that are not its size, and the name of its table if the experiment has several.
 
-    An id begins with the name of the table of the experiment: ``crawl`` is the first [[crawl]], ``crawl-2`` the second.
+    An id begins with the kind of its table in the experiment: ``crawl``. If there are several tables of crawls, their
+    number follows: ``crawl-2`` is the second one.
     """
     values = msgspec.to_builtins(part.workload)
     # A block has variables in its arm; a workload of idle threads or tasks has them itself, and then they win.

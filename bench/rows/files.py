@@ -1,6 +1,7 @@
 """Rows: everything known about one trial, as one line of JSON.
 
-The harness has two halves, which share nothing else: ``measure`` writes rows, ``frame``, ``show`` and ``ab`` read them.
+The harness has two halves, which share nothing else: one measures and writes rows (``measure``), the other one makes
+tables, pictures and verdicts of them (``frame``, ``show`` and others).
 
 ``append`` writes a row when its trial has ended, ``read`` returns those of a run; commands, ``show`` and
 ``measure.run`` call them. ``inflight.bench.rows.records`` defines what a row may hold and validates each line;

@@ -68,7 +68,9 @@ class Look:
     number: int
     """Number of the colour, as in ``--c0`` of the pages."""
     marker: str
+    """As Matplotlib names it."""
     dashes: Any
+    """Style of lines, as Matplotlib takes it."""
 
     @property
     def colour(self) -> str:

@@ -13,7 +13,7 @@ from inflight.bench.show.table import Group, Section, Table, texts
 from inflight.bench.show.words import join
 
 MAX_TEXT = 1000
-"""Maximum length of a sentence where nothing else limits it: rows may contain any text."""
+"""Maximum length in characters of a sentence where nothing else limits it: rows may contain any text."""
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]$|~#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 """How characters are written that mean something in Markdown."""
 _LINKING = re.compile(r"@|:(?=//)|www(?=\.)|#(?=\d)", re.IGNORECASE)
@@ -26,7 +26,7 @@ def escaped(text: str, most: int | None = None) -> str:
 
 
 def escaped_in_html(text: str, most: int) -> str:
-    """Escape text between HTML tags, where the special characters of Markdown mean nothing."""
+    """Escape text between HTML tags, cut at ``most`` characters; special characters of Markdown mean nothing there."""
     return _unlinked(html.escape(words.plain(text, most)))
 
 

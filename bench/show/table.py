@@ -71,6 +71,7 @@ class Detail:
     code: tuple[str, ...] = ()
     """Texts of several lines."""
     is_open: bool = False
+    """Whether the page shows it unfolded at first."""
     tables: Sequence[Table] = ()
 
 

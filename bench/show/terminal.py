@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RED, GREEN, DIM, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 """Codes of colours for a terminal; PLAIN ends a colour."""
 MAX_NAME = 22
-"""Names and headings of this length are whole where columns can move closer together for it."""
+"""Names and headings of up to this many characters are whole where columns can move closer together for it."""
 MIN_NAME = 16
 """Width that columns of figures leave to one of names or of words, or they break between figure and interval."""
 

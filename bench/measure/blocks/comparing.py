@@ -27,7 +27,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import Window
 
 PROCESS_SD = 0.015
-"""SD of the CPU time per page between fresh processes of the same code: an assumption in a round number.
+"""SD of the CPU time per page between fresh processes of the same code: a round number, measured and not stored.
 
 It only divides the time between cycles and blocks. A verdict uses the differences that its own blocks show.
 """
