@@ -237,6 +237,7 @@ def slope(run: StoredRun, strategy: str, group: str = "held", layer: str = FULL,
 def cost_of_tls(run: StoredRun, strategy: str) -> Any:
     """Return the ratio of the CPU time per page over TLS to that without it, on kept connections."""
     lines = run.lines.query(f"kind == 'arm' and figure == '{CPU}' and strategy == '{strategy}' and role != 'placebo'")
+    lines = lines[lines["connection"].str.startswith("keep-alive")]
     (ratio,) = records(contrast(lines, "connection", "keep-alive", ["figure"]))
     return ratio
 
