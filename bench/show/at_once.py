@@ -104,17 +104,17 @@ def slopes(studies: "Studies", *, over_tls: bool = False) -> dict[str, Any]:
 
     Fetches of https are left out with ``over_tls`` false, unless no other fetch was held; they alone remain with true.
     """
-    if not studies.parts["memory"]:
-        return {}
-    table = pd.concat([part.figures for part in studies.parts["memory"]])
-    able = table[(table["layer"] == FULL) & (table["group"] != "parked") & table["estimate"].notna()]
-    is_tls = able["connection"].str.endswith(OVER_TLS)
-    has_others = (~is_tls & (able["group"] != "idle")).any()
-    if over_tls:
-        able = able[is_tls]
-    elif has_others:
-        able = able[~is_tls]
-    return {slope.line: slope for slope in records(able.drop_duplicates("line"))}
+    idle: dict[str, Any] = {}
+    for is_tls in [True] if over_tls else [False, True]:
+        for part in studies.parts["memory"]:
+            table = part.figures
+            able = table[(table["layer"] == FULL) & (table["group"] != "parked") & table["estimate"].notna()]
+            able = able[able["connection"].str.endswith(OVER_TLS) == is_tls]
+            sizes = {slope.line: slope for slope in records(able)}
+            if (able["group"] != "idle").any():
+                return sizes
+            idle = idle or sizes
+    return idle
 
 
 def rooms(studies: "Studies") -> dict[str, Rooms]:

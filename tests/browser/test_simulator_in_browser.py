@@ -138,7 +138,7 @@ def test_the_result_is_said_in_sentences(browser: Browser, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("found", "warning", "checked"),
     [
-        (stored("quick"), "", "Median error of the predicted pages/s at 15 measured points"),
+        (stored("quick"), "", "Median error of the predicted pages/s at 5 measured points"),
         (TWO, "", "no prediction with these is checked"),
         (
             [edited(row, measured={"pages_per_s": row.measured.pages_per_s / 3.1}) for row in TWO],
