@@ -287,5 +287,7 @@ def _value(row: Row, what: str) -> object:
         return row.arm
     if not row.HAS_STRATEGY:
         return None
-    value = getattr(row.workload, "connections" if what == "connection" else what, None)
+    value = getattr(row.workload, what, None)
+    if what == "connection":  # as the frame has it; a swarm has no TLS
+        value = getattr(row.workload, "connections", value)
     return "0" if value is None and what == "cpu" else value

@@ -22,7 +22,7 @@ from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import append
 from tests.api.made_results import made, reference
 from tests.made_blocks import block
-from tests.made_rows import crawl_row, grid
+from tests.made_rows import crawl_row, edited, grid, memory_row, swarm_row
 
 TINY = "strategies = ['callbacks', 'thread_pool']\nrounds = 7\n[[memory]]\nin_flight = [1, 2]\nsite = { links = 0 }\n"
 
@@ -59,6 +59,15 @@ def test_only_keeps_the_rows_that_have_all_of_it() -> None:
     assert len(some.trials) == 2
     assert (some.folder, some.machine) == (results.folder, results.machine)
     assert results.only(strategies="one").only(connection="keep-alive", cpu="0").trials["strategy"].unique() == ["one"]
+
+
+def test_the_use_of_connections_is_chosen_as_the_tables_have_it() -> None:
+    plain, swarm = memory_row(), swarm_row()
+    over_tls = edited(plain, workload={"tls": True})
+    results = made([plain, over_tls, swarm])
+
+    assert results.only(connection="keep-alive").rows == [plain, swarm]
+    assert results.only(connection="keep-alive over TLS").rows == [over_tls]
 
 
 @pytest.mark.parametrize(
