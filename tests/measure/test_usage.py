@@ -17,6 +17,8 @@ from tests.patience import until
 BURNS = """
 import subprocess, sys, threading
 burn = lambda: sum(range(3_000_000))
+say = lambda word: print(word, flush=True)
+say("ready")
 input()
 if len(sys.argv) > 1:
     thread = threading.Thread(target=burn)
@@ -26,12 +28,9 @@ if len(sys.argv) > 1:
     child.stdin.write(b"begin\\n")
     child.stdin.flush()
 burn()
+say("done")
 input()
 """
-
-
-def asleep(process: psutil.Process) -> bool:
-    return process.status() == psutil.STATUS_SLEEPING and process.cpu_times().user > 0
 
 
 def test_the_task_clock_counts_threads_and_children_that_start_later() -> None:
@@ -40,23 +39,25 @@ def test_the_task_clock_counts_threads_and_children_that_start_later() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", BURNS, BURNS],
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
     ) as child:
         assert child.stdin is not None
-        of_child = psutil.Process(child.pid)
-        until(lambda: asleep(of_child))
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
         clock, before_ns = TaskClock(child.pid), usage.cpu_of_all_ns([child.pid])
         begin = clock.read()
         child.stdin.write("begin\n")
         child.stdin.flush()
-        until(lambda: of_child.children() and asleep(of_child) and asleep(of_child.children()[0]))
+        lines = [child.stdout.readline() for _ in range(3)]  # the grandchild writes to the same pipe
         end, family = clock.read(), host.family(child.pid)
         used_ns = usage.cpu_of_all_ns(family) - before_ns
-        for process in of_child.children():
+        for process in psutil.Process(child.pid).children():
             process.kill()
         child.kill()
         clock.close()
 
+    assert sorted(lines) == ["done\n", "done\n", "ready\n"]
     assert len(family) == 2
     assert 0.85 < (end.cpu_ns - begin.cpu_ns) / used_ns < 3  # without one of the three: 0.7; time stolen counts, too
     assert begin.at_ns < end.at_ns
