@@ -15,7 +15,8 @@ from pandas import DataFrame
 from inflight.bench import units
 from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.frame import TIMED
-from inflight.bench.frame.statistics import MARGIN
+from inflight.bench.frame.statistics import CLEARLY_ABOVE, MARGIN
+from inflight.bench.predict.model import Model, models
 from inflight.bench.show import html as pages
 from inflight.bench.show import words
 from inflight.bench.show.html import Fragment, json_block
@@ -35,51 +36,55 @@ def simulated(every: DataFrame) -> dict[str, Any] | None:
     plain = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
     plain = plain[~plain["arm"].isin(shares[shares > MAX_SHARE].index)]
     for _, part in sorted(plain.groupby(["kind", "connection", "site"]), key=lambda item: -len(item[1])):
-        bare = part.query("figure == 'cpu_per_page_ns' and latency_ns == 0 and cpu_ns == 0")
-        costs: dict[str, list[Any]] = {}
-        for mean in records(summary(bare, ["arm", "in_flight"]).sort_values("in_flight")):
-            costs.setdefault(mean.arm, []).append((mean.in_flight, mean.estimate))
-        models = {name: points for name, points in costs.items() if points[-1][0] > 1}
-        if len(models) > 1:
-            rates = part[(part["figure"] == "pages_per_s") & part["arm"].isin(models)]
-            points = records(summary(rates, ["arm", "latency_ns", "cpu_ns", "in_flight"]))
+        many = [model for model in models(part) if model.costs[-1].in_flight > 1]
+        if len(many) > 1:
+            names = [model.name for model in many]
             return {
                 "margin": math.exp(MARGIN),
-                "models": _models(models),
-                "points": [[words.plain(mean.arm), *mean[1:5]] for mean in points],
-                "left_out": [words.plain(name) for name in sorted(set(lines["arm"]) - set(models))],
+                "clearly": CLEARLY_ABOVE,
+                "models": _models(many),
+                "points": _points(part[part["arm"].isin(names)]),
+                "left_out": [words.plain(name) for name in sorted(set(lines["arm"]) - set(names))],
             }
     return None
 
 
-def _models(costs: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return name, look and costs of each model, the cheapest first.
+def _points(lines: DataFrame) -> list[list[Any]]:
+    """Return arm, latency, CPU work, number in flight, pages per second, and whether that is unstable, of each cell."""
+    rates = lines[lines["figure"] == "pages_per_s"]
+    by = ["arm", "latency_ns", "cpu_ns", "in_flight"]
+    jumping = rates[rates["is_unstable"]] if "is_unstable" in rates else rates[:0]
+    unstable = set(jumping[by].itertuples(index=False, name=None))
+    means = records(summary(rates, by))
+    return [[words.plain(mean.arm), *mean[1:5], tuple(mean[:4]) in unstable] for mean in means]
 
-    ``costs``: (number in flight, CPU time per page in ns) without latency and CPU work, in ascending order.
-    """
-    known = looks(costs)
-    models = []
-    for name, points in sorted(costs.items(), key=lambda item: item[1][-1][1]):
-        look = known[name]
+
+def _models(many: list[Model]) -> list[dict[str, Any]]:
+    """Return name, look and costs of each model, the cheapest with the most in flight first."""
+    known = looks([model.name for model in many])
+    described = []
+    for model in sorted(many, key=lambda model: model.costs[-1].ns):
+        look = known[model.name]
         dashes = () if look.dashes == "-" else look.dashes[1]
-        models.append(
+        described.append(
             {
-                "name": words.plain(name),
+                "name": words.plain(model.name),
                 "colour": look.number,
                 "marker": look.marker,
                 "dashes": " ".join(f"{2 * dash:g}" for dash in dashes),
-                "costs": points,
+                "costs": [cost[:4] for cost in model.costs],
+                "stable": model.stable_up_to,
             }
         )
-    return models
+    return described
 
 
 def table(data: dict[str, Any]) -> Table:
     """Return the costs from which the page predicts."""
-    numbers = sorted({number for model in data["models"] for number, _ in model["costs"]})
+    numbers = sorted({number for model in data["models"] for number, *_ in model["costs"]})
     lines = []
     for model in data["models"]:
-        texts = {number: units.duration(cost) for number, cost in model["costs"]}
+        texts = {number: units.duration(cost) for number, cost, *_ in model["costs"]}
         lines.append((model["name"], *(texts.get(number, "-") for number in numbers)))
     heads = ("model", *(f"{units.count(number)} in flight" for number in numbers))
     return Table("CPU time per page, without latency and CPU work", heads, tuple(lines))

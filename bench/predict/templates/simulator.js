@@ -20,21 +20,28 @@
 
   // --- the formula --------------------------------------------------------------------------------------------------
 
+  const MEAN = 1, LEAST = 2, GREATEST = 3; // places of the figures of a cost behind its number in flight
+
   /** CPU time per page (ns) of a model: between measured numbers a straight line in logarithms, outside constant. */
-  function cpuNs(model, n) {
+  function cpuNs(model, n, figure = MEAN) {
     const { costs } = model;
     const at = costs.findIndex(([number]) => number > n);
-    if (at === 0) return costs[0][1];
-    if (at < 0) return costs[costs.length - 1][1];
-    const [[low, lowNs], [high, highNs]] = [costs[at - 1], costs[at]];
-    const share = Math.log(n / low) / Math.log(high / low);
-    return lowNs * Math.exp(share * Math.log(highNs / lowNs));
+    if (at === 0) return costs[0][figure];
+    if (at < 0) return costs[costs.length - 1][figure];
+    const [low, high] = [costs[at - 1], costs[at]];
+    const share = Math.log(n / low[0]) / Math.log(high[0] / low[0]);
+    return low[figure] * Math.exp(share * Math.log(high[figure] / low[figure]));
   }
 
-  function perS(model, n, load) {
-    const cost = cpuNs(model, n) + load.work;
+  function perS(model, n, load, figure = MEAN) {
+    const cost = cpuNs(model, n, figure) + load.work;
     return Math.min(n / (load.latency + cost), 1 / cost) * S;
   }
+
+  /** Whether the model's blocks jumped between states at the next measured number in flight: then it has a range only. */
+  const isUnstable = (model, n) => model.stable !== null && n > model.stable;
+
+  const isFull = (model, n, load) => n >= data.clearly * needed(model, n, load);
 
   /** The knee for the CPU time per page at this number in flight, taken as constant. */
   function needed(model, n, load) {
@@ -62,7 +69,7 @@
   }
 
   function tied(models, load, n) {
-    const rates = models.map((model) => perS(model, n, load));
+    const rates = models.filter((model) => !isUnstable(model, n)).map((model) => perS(model, n, load));
     return Math.max(...rates) <= data.margin * Math.min(...rates);
   }
 
@@ -114,8 +121,19 @@
 
   function sentences(models, load, n) {
     if (!models.length) return ["Choose at least one model."];
-    const told = [withInFlight(models, load, n), limits(models, load)];
-    return models.length > 1 ? [ties(models, load), ...told] : told;
+    const jumping = models.filter((model) => isUnstable(model, n));
+    const stable = models.filter((model) => !isUnstable(model, n));
+    const told = jumping.map((model) =>
+      `With ${count(n)} in flight, ${model.name} gets ${range(model, n, load)}: it is unstable above ${count(model.stable)} in flight.`);
+    if (!stable.length) return told;
+    told.unshift(withInFlight(stable, load, n), limits(stable, load));
+    return stable.length > 1 ? [ties(stable, load), ...told] : told;
+  }
+
+  /** The pages/s of an unstable model, from its dearest to its cheapest block. */
+  function range(model, n, load) {
+    const [least, greatest] = [perS(model, n, load, GREATEST), perS(model, n, load, LEAST)].map(number);
+    return least === greatest ? `${least}\u00a0pages/s` : `${least} to ${greatest}\u00a0pages/s`;
   }
 
   function ties(models, load) {
@@ -149,10 +167,14 @@
 
   // --- measured against predicted -----------------------------------------------------------------------------------
 
-  /** The measured points with latency or CPU work, or those without, beside their predictions; largest error first. */
+  /**
+   * The measured points that are clearly beyond the knee, beside their predictions; largest error first. With latency
+   * or CPU work, or without, where c was measured. Below the knee N / L is right whatever c is, so it checks nothing.
+   */
   function errors(isLoaded) {
     return data.points
-      .filter(([, latency, work]) => Boolean(latency || work) === isLoaded)
+      .filter(([name, latency, work, n, , unstable]) => Boolean(latency || work) === isLoaded && !unstable &&
+        isFull(named(name), n, { latency, work }))
       .map(([name, latency, work, n, measured]) => {
         const predicted = perS(named(name), n, { latency, work });
         return { name, load: { latency, work }, n, measured, predicted, off: predicted / measured - 1 };
@@ -168,10 +190,10 @@
     return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
   }
 
-  /** Warn of predictions that are far off. With 1 in flight and no latency, server and network are missing in them. */
+  /** Warn of predictions that are far off. */
   function warning() {
     const loaded = errors(true).map((one) => Math.abs(one.off));
-    const bare = errors(false).filter((one) => one.n > 1).map((one) => Math.abs(one.off));
+    const bare = errors(false).map((one) => Math.abs(one.off));
     const off = Math.max(loaded.length ? median(loaded) : 0, ...bare);
     return off > FAR ? `The predictions differ from this run's measurements by ${percent(off)}. Do not rely on them.` : "";
   }
@@ -179,9 +201,10 @@
   function checked() {
     const loaded = errors(true), bare = errors(false);
     const told = loaded.length ? [
-      `Median error of the predicted pages/s at ${count(loaded.length)} measured points with latency or CPU work: ` +
-        `${percent(median(loaded.map((one) => Math.abs(one.off))))}.`,
-    ] : ["This run measured nothing with latency or CPU work, so no prediction with these is checked here."];
+      `Error of the predicted pages/s at the ${count(loaded.length)} measured points that are clearly beyond the knee, with latency or CPU work: ` +
+        `median ${percent(median(loaded.map((one) => Math.abs(one.off))))}, largest ${change(loaded[0].off)} ` +
+        `(${loaded[0].name}, ${ofLoad(loaded[0].load)}, ${count(loaded[0].n)} in flight).`,
+    ] : ["This run measured nothing beyond the knee with latency or CPU work, so no prediction with these is checked here."];
     if (bare.length) {
       told.push(`Largest error without latency and CPU work, where c was measured: ${change(bare[0].off)} ` +
         `(${bare[0].name}, ${count(bare[0].n)} in flight). The formula leaves out the time of server and network.`);
@@ -287,8 +310,11 @@
     data.models.forEach((model, at) => {
       const on = state.shown.has(model);
       const row = $("rows").children[at];
-      const full = n >= needed(model, n, now);
-      const texts = [duration(cpuNs(model, n)), whole(knee(model, now)), number(perS(model, n, now)), full ? "CPU-bound" : "latency-bound"];
+      const limit = n >= needed(model, n, now) ? "CPU-bound" : "latency-bound";
+      const [rate_, note] = isUnstable(model, n)
+        ? [range(model, n, now), `unstable above ${count(model.stable)}`]
+        : [number(perS(model, n, now)), limit];
+      const texts = [duration(cpuNs(model, n)), whole(knee(model, now)), rate_, note];
       row.classList.toggle("sim-off", !on);
       row.querySelectorAll("span, small").forEach((cell, place) => write(cell, texts[place]));
     });

@@ -1,0 +1,143 @@
+"""X(N): the pages per second of a model with N fetches in flight, from its CPU time per page. Pure.
+
+``advice`` and ``simulator`` call ``models``; the script of the simulator's page has the same formulas, and a test
+compares the two. With N fetches in flight, added latency L, CPU work w per page and the model's own CPU time c(N) per
+page, one core fetches X(N) = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.frame.statistics``
+has the source), and P cores up to P / (c + w). c is measured without latency and CPU work at several numbers in flight.
+Between two of them it is interpolated on a straight line in logarithms of both; outside of them it is constant.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from pandas import DataFrame
+
+from inflight.bench.frame.contrast import records, summary
+from inflight.bench.frame.statistics import CLEARLY_ABOVE, bound_per_s, knee
+
+HALVINGS = 60
+"""Steps of the search for a knee: each halves its interval."""
+
+
+class Load(NamedTuple):
+    """What a page asks for."""
+
+    latency_ns: float
+    work_ns: float
+
+
+class Cost(NamedTuple):
+    """The CPU time per page of a model at one number in flight, in ns.
+
+    ``low_ns`` to ``high_ns``: the 95 % interval; of an unstable arm, whose blocks jump between states, their range.
+    """
+
+    in_flight: int
+    ns: float
+    low_ns: float
+    high_ns: float
+    is_unstable: bool
+
+
+class Model(NamedTuple):
+    """A model: its costs in ascending order of the numbers in flight. There is at least one."""
+
+    name: str
+    costs: tuple[Cost, ...]
+
+    def cost(self, in_flight: float) -> Cost:
+        """Return the cost at any number in flight; it is unstable beside a number at which it was."""
+        first, last = self.costs[0], self.costs[-1]
+        if in_flight <= first.in_flight:
+            return first
+        for low, high in pairwise(self.costs):
+            if in_flight <= high.in_flight:
+                share = math.log(in_flight / low.in_flight) / math.log(high.in_flight / low.in_flight)
+                low_ns, mean_ns, high_ns = (
+                    one * (other / one) ** share
+                    for one, other in [(low.low_ns, high.low_ns), (low.ns, high.ns), (low.high_ns, high.high_ns)]
+                )
+                return Cost(round(in_flight), mean_ns, low_ns, high_ns, high.is_unstable)
+        return last
+
+    def page_ns(self, in_flight: float, load: Load) -> float:
+        """Return the CPU time per page, the work included."""
+        return self.cost(in_flight).ns + load.work_ns
+
+    def per_s(self, in_flight: float, load: Load, cores: int = 1) -> tuple[float, float, float]:
+        """Return the pages per second on so many cores, and the ends of their range: from the dearest cost on."""
+        cost = self.cost(in_flight)
+        rates = []
+        for cost_ns in (cost.ns, cost.high_ns, cost.low_ns):
+            page_ns = cost_ns + load.work_ns
+            rates.append(cores * bound_per_s(in_flight / cores, load.latency_ns, page_ns))
+        return rates[0], rates[1], rates[2]
+
+    def knee(self, load: Load) -> float:
+        """Return the least number in flight that fills a core."""
+        low = 1.0
+        for cost in self.costs:
+            high = float(cost.in_flight)
+            if high >= self._fills(high, load):
+                return self._knee_between(low, high, load)
+            low = high
+        return self._fills(low, load)
+
+    def _fills(self, in_flight: float, load: Load) -> float:
+        """Return the knee if the cost were that at this number in flight everywhere."""
+        return knee(load.latency_ns, self.page_ns(in_flight, load))
+
+    def _knee_between(self, low: float, high: float, load: Load) -> float:
+        """Return the knee, which lies between two numbers in flight."""
+        for _ in range(HALVINGS):
+            middle = math.sqrt(low * high)
+            if middle >= self._fills(middle, load):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    @property
+    def stable_up_to(self) -> int | None:
+        """The greatest number in flight below the first at which it was unstable; None: it never was."""
+        stable = 0
+        for cost in self.costs:
+            if cost.is_unstable:
+                return stable
+            stable = cost.in_flight
+        return None
+
+    def is_clearly_full(self, in_flight: int, load: Load) -> bool:
+        """Whether the number in flight is clearly beyond the knee, so that a core limits the rate."""
+        return in_flight >= CLEARLY_ABOVE * self._fills(in_flight, load)
+
+
+def models(lines: DataFrame) -> list[Model]:
+    """Return the models of lines of the frame that have the costs, in the order of their names.
+
+    Only lines without latency and CPU work count, of the figure ``cpu_per_page_ns``. Lines ``with_cycles`` say which
+    arms are unstable.
+    """
+    is_bare = (lines["latency_ns"] == 0) & (lines["cpu_ns"] == 0) & lines["valid"]
+    bare = lines[is_bare & (lines["figure"] == "cpu_per_page_ns")]
+    return [Model(str(name), _costs(part)) for name, part in bare.groupby("arm")]
+
+
+def _costs(lines: DataFrame) -> tuple[Cost, ...]:
+    """Return the costs of one model, of the lines that ``models`` has chosen."""
+    costs = []
+    for mean in records(summary(lines, ["in_flight"]).sort_values("in_flight")):
+        of_number = lines[lines["in_flight"] == mean.in_flight]
+        ends = mean.low, mean.high
+        is_unstable = "is_unstable" in of_number and bool(of_number["is_unstable"].any())
+        if is_unstable or not math.isfinite(mean.high):
+            ends = of_number["value"].min(), of_number["value"].max()
+        costs.append(Cost(int(mean.in_flight), mean.estimate, *map(float, ends), is_unstable))
+    return tuple(costs)
+
+
+def of_name(models: Sequence[Model], name: str) -> Model:
+    """Return the model of a name, which must be among them."""
+    return next(model for model in models if model.name == name)

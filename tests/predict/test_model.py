@@ -1,0 +1,93 @@
+"""X(N): what is expected of a model follows from its CPU time per page, and is what was measured beyond the knee."""
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inflight.bench.frame.contrast import records, summary
+from inflight.bench.frame.frame import frame, with_cycles
+from inflight.bench.predict.model import Cost, Load, Model, models
+from inflight.bench.rows import files
+from tests.made_rows import arm_row
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+US = 1_000
+
+
+def model(*costs: tuple[int, float]) -> Model:
+    return Model("callbacks", tuple(Cost(number, ns, 0.9 * ns, 1.1 * ns, is_unstable=False) for number, ns in costs))
+
+
+@given(
+    st.lists(st.floats(1e3, 1e8), min_size=1, max_size=4),
+    st.floats(0, 1e9),
+    st.floats(0, 1e8),
+    st.integers(1, 100_000),
+    st.integers(1, 64),
+)
+def test_no_loop_is_faster_than_its_latency_or_its_cores_allow(
+    costs: list[float], latency_ns: float, work_ns: float, cap: int, cores: int
+) -> None:
+    of = model(*((10**place, ns) for place, ns in enumerate(costs)))
+    load = Load(latency_ns, work_ns)
+    rate, low, high = of.per_s(cap, load, cores)
+    page_ns = of.page_ns(cap, load)
+
+    assert low <= rate <= high
+    assert rate <= cores * 1e9 / page_ns * (1 + 1e-9)
+    assert rate <= cap * 1e9 / (latency_ns + page_ns) * (1 + 1e-9)
+    assert min(costs) * 0.999 <= page_ns - work_ns <= max(costs) * 1.001 + 1
+
+
+def test_between_measured_numbers_the_cost_is_a_straight_line_in_logarithms() -> None:
+    bent = model((1, 40 * US), (10, 10 * US), (1000, 90 * US))
+
+    assert [bent.cost(number).ns / US for number in (1, 10, 100, 1000, 5000)] == pytest.approx([40, 10, 30, 90, 90])
+
+
+@given(st.floats(1e5, 1e9), st.floats(0, 1e7))
+def test_the_knee_is_the_least_number_that_fills_the_core(latency_ns: float, work_ns: float) -> None:
+    bent, load = model((1, 40 * US), (10, 10 * US), (1000, 90 * US)), Load(latency_ns, work_ns)
+    knee = bent.knee(load)
+
+    assert bent.per_s(knee, load)[0] == pytest.approx(1e9 / bent.page_ns(knee, load), rel=1e-6)
+    assert bent.per_s(0.9 * knee, load)[0] < 1e9 / bent.page_ns(0.9 * knee, load) or knee == pytest.approx(1)
+
+
+def test_an_arm_whose_blocks_jump_has_a_range_above_the_last_stable_number() -> None:
+    costs = {
+        100: {"callbacks": [10] * 3, "thread_pool": [20] * 3},
+        1000: {"callbacks": [10] * 3, "thread_pool": [20, 90, 400]},
+    }
+    rows = [
+        arm_row(name, in_flight=number, cpu_per_page_ns=cost * US, pages_per_s=1e6 / cost, number=n)
+        for number, arms in costs.items()
+        for name, many in arms.items()
+        for n, cost in enumerate(many, 1)
+    ]  # fmt: skip
+
+    callbacks, threads = models(with_cycles(frame(rows), rows))
+
+    assert (callbacks.stable_up_to, threads.stable_up_to) == (None, 100)
+    assert threads.per_s(1000, Load(0, 0))[1:] == (pytest.approx(2500), pytest.approx(50_000))
+    assert [threads.cost(number).is_unstable for number in (50, 100, 101, 9999)] == [False, False, True, True]
+
+
+def test_predictions_clearly_beyond_the_knee_are_within_25_percent_of_the_stored_map() -> None:
+    stored = files.read(max(REFERENCE.glob("*-map")))
+    lines = with_cycles(frame(stored), stored).query(
+        "kind == 'arm' and role != 'placebo' and comparison == '' and valid"
+    )
+    known = {one.name: one for one in models(lines)}
+    rates = lines[(lines["figure"] == "pages_per_s") & ~lines["is_unstable"]]
+    off = {}
+    for mean in records(summary(rates, ["arm", "latency_ns", "cpu_ns", "in_flight"])):
+        load = Load(mean.latency_ns, mean.cpu_ns)
+        if any(load) and known[mean.arm].is_clearly_full(mean.in_flight, load):
+            off[mean[:4]] = abs(math.log(known[mean.arm].per_s(mean.in_flight, load)[0] / mean.estimate))
+
+    assert len(off) > 25
+    assert max(off.values()) < math.log(1.25)
