@@ -22,7 +22,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
 from tests.made_blocks import BASE_BYTES, HELD_BYTES, MANY, block
 from tests.made_counts import EQUAL, MORE, side_row
-from tests.made_rows import arm_row, crawl_row, memory_row
+from tests.made_rows import arm_row, crawl_row, edited, memory_row
 
 Answer = Callable[[Trial, bool], Iterable[Row]]
 """Returns the rows of a trial, and is told whether it only calibrates; run, names and workload are set afterwards."""
@@ -104,9 +104,10 @@ def models(costs: Mapping[str, float], noise: Sequence[float] = (0.01, -0.01, 0.
             cost_ns = costs[arm.strategy] * moved + trial.workload.cpu_ns
             latency_ns = trial.workload.mean_latency_ns
             per_s = bound_per_s(arm.in_flight, latency_ns, cost_ns) / (slower if latency_ns else 1)
-            yield arm_row(
+            row = arm_row(
                 number=trial.round, in_flight=arm.in_flight, pages_per_s=per_s, cpu_per_page_ns=round(cost_ns)
             )
+            yield edited(row, measured={"block": trial.id})
 
     return answer
 

@@ -1,17 +1,19 @@
-"""``inflight advise``: find or measure the CPU time per page, recommend a model, and verify the advice if asked.
+"""``inflight advise``: find or measure the CPU time per page, recommend a model with numbers, and verify them if asked.
 
 ``predict.advice`` computes, ``predict.show`` writes. ``commands`` is the module of ``inflight run``, whose functions
 all commands share; ``runs`` measures.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from inflight import strategies
 from inflight.bench.commands import run as commands
@@ -19,7 +21,7 @@ from inflight.bench.commands.options import JSON, OUT, PLACE, QUIET, option
 from inflight.bench.commands.output import put, say, seconds
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
-from inflight.bench.plan.experiment import Experiment
+from inflight.bench.plan.experiment import Experiment, load
 from inflight.bench.plan.grid import ThroughputTable, work_ns
 from inflight.bench.plan.judge import judged, need
 from inflight.bench.plan.trial import row_trials
@@ -27,16 +29,16 @@ from inflight.bench.plan.trials import estimate_ns
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
 from inflight.fake_server.delays import parse_delay
-from inflight.fake_server.site import SiteConfig
 
-FORMAT, UNKNOWN = 3, 3
-"""Format of the JSON; and the exit code without a confident recommendation."""
-SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
-"""The values of the site on which the CPU time per page depends."""
+if TYPE_CHECKING:
+    from inflight.bench.predict.advice import Forecast, Wanted
+
+FORMAT, UNKNOWN = 4, 3
+"""Format of the JSON; and the exit code without a recommendation."""
+PRESET = "costs"
+"""The preset that measures what advice goes by."""
 BLOCKS, CYCLES = 5, 6
-"""Number of blocks of a measurement, and of slices of each strategy in a block without latency; about 20 s."""
-MAX_COSTED = 1000
-"""Maximum number in flight with which the CPU time per page is measured."""
+"""Number of blocks of a verification, and of slices of each strategy in a block without latency."""
 
 
 @option("--latency", required=True)
@@ -52,11 +54,24 @@ MAX_COSTED = 1000
 @click.option(
     "--verify", is_flag=True, help="Measure this workload, and print by how much the expected figures are off."
 )
+@option("--tls")
 @JSON
 @OUT
 @QUIET
-def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: bool, as_json: bool, out: Path) -> int:
+def run(
+    *,
+    latency: str,
+    cpu: str,
+    in_flight: int,
+    folder: Path | None,
+    verify: bool,
+    tls: bool,
+    as_json: bool,
+    out: Path,
+) -> int:
     """Recommend a model for a workload, with expected figures.
+
+    It says how many processes it needs, and how many fetches in flight in each.
 
     \b
     inflight advise --latency 80ms --cpu 2ms --in-flight 500
@@ -64,54 +79,85 @@ def run(*, latency: str, cpu: str, in_flight: int, folder: Path | None, verify: 
 
     The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
     """
-    from inflight.bench.frame.frame import frame, with_cycles
+    from inflight.bench.frame.frame import frame, trials, with_cycles
     from inflight.bench.predict import advice, show
+    from inflight.bench.predict.model import Load
 
     delay = judged(partial(parse_delay, latency), "--latency")
     cpu_ns = work_ns(cpu, "--cpu")
-    cycles = 1 if delay.mean_ns else CYCLES
-    grid = ThroughputTable(latency=(delay.text,), in_flight=(in_flight,), cpu=(cpu,), cycles=cycles)
-    names = [name for name in strategies.models() if strategies.describe(name).stack == "shared"]
-    left_out, near = _left_out(_experiment(grid, names)), min(in_flight, MAX_COSTED)
-    programs = Path(strategies.__file__).parent
-    # Of equally fast models, the one with the shortest program (lines of its file) is advised.
-    lengths = {
-        name: len((programs / f"{name}.py").read_text("utf-8").splitlines()) for name in names if name not in left_out
-    }
-    what = f"No run of this machine in {out} has the CPU time per page: measuring it with {near:,} in flight"
-    bare = _experiment(ThroughputTable(in_flight=(near,), cycles=CYCLES), lengths)
-    place = folder or newest(out, host.machine(), near, lengths) or _run(out, bare, what)
-    wanted = advice.Wanted(delay.text, delay.mean_ns, cpu_ns, in_flight, near)
+    wanted = advice.Wanted(Load(delay.mean_ns, cpu_ns), in_flight, tls)
+    measured = costs(in_flight, tls)
+    workload = ThroughputTable(
+        latency=(delay.text,), in_flight=(in_flight,), cpu=(cpu,), tls=tls, cycles=1 if delay.mean_ns else CYCLES
+    )
+    left_out = _left_out(replace(measured, throughput=(workload,), memory=()))
+    names = [name for name in measured.strategies if name not in left_out]
+    place = folder or newest(out, wanted, names)
+    if place is None:
+        place = _run(out, measured, f"No run of this machine in {out} has the CPU time per page: measuring it")
     stored = rows.read(place)
-    advised = advice.advise(with_cycles(frame(stored), stored), SITE, wanted, lengths)
-    is_enough = bool(advised["models"])
-    need(is_enough, f"{place} has no two blocks without latency and CPU work at about {near:,} in flight")
+    lines = with_cycles(frame(stored), stored)
+    is_known = any(model.name in names for model in advice.known(lines, wanted))
+    need(is_known, f"{place} has no CPU time per page, without latency and CPU work, at about {in_flight:,} in flight")
     there, here = rows.machine(place), host.machine()
-    result: dict[str, Any] = {
-        "format": FORMAT,
-        "latency_ns": round(delay.mean_ns),
-        "cpu_ns": cpu_ns,
-        "in_flight": in_flight,
-        **advised,
-        "left_out": left_out,
-        "run": str(place),
-        "measured_at": stored[-1].started_at,
-        "machine_differs": [f"{key} {there.get(key, 'unknown')}, here {here.get(key)}"
-                            for key in rows.machine_changes(there, here)],
-        "verified": None,
-    }  # fmt: skip
+    programs = Path(strategies.__file__).parent
+    lengths = {name: len((programs / f"{name}.py").read_text("utf-8").splitlines()) for name in names}
+    advised = advice.advise(lines, trials(stored), wanted, lengths, here["usable_cores"])
+    source = show.Source(
+        run=str(place),
+        measured_at=stored[-1].started_at,
+        machine_differs=[
+            f"{key} {there.get(key, 'unknown')}, here {here.get(key)}" for key in rows.machine_changes(there, here)
+        ],
+        left_out=left_out,
+    )
     if not as_json:
-        put(show.text(result, datetime.now(UTC)))
-    if verify:
-        chosen = sorted(result["models"], key=lambda model: model["strategy"] != result["advised"])[:2]
-        again = _run(out, _experiment(grid, [model["strategy"] for model in chosen]), "Measuring this workload")
-        measured = rows.read(again)
-        result["verified"] = advice.verify(with_cycles(frame(measured), measured), chosen) | {"folder": str(again)}
+        put(show.text(advised, wanted, source, here["usable_cores"], datetime.now(UTC)))
+    verified = None
+    if verify and advised.advised is not None:
+        others = [each for each in advised.models if each.strategy != advised.advised.strategy]
+        chosen = [advised.advised, *others[:1]]
+        again = _run(out, _verification(measured, workload, chosen), "Measuring this workload")
+        stored = rows.read(again)
+        verified = advice.verify(with_cycles(frame(stored), stored), chosen) | {"folder": str(again)}
         if not as_json:
-            put(f"\n{show.verified_text(result['verified'])}")
+            put(f"\n{show.verified_text(verified)}")
     if as_json:
+        asked = {"latency_ns": round(delay.mean_ns), "cpu_ns": cpu_ns, "in_flight": in_flight, "tls": tls}
+        parts = to_builtins(advised), to_builtins(source)
+        result = {"format": FORMAT, **asked, **parts[0], **parts[1], "verified": verified}
         put(json.dumps(result, allow_nan=False))
-    return 0 if result["advised"] and (result["verified"] is None or result["verified"]["holds"]) else UNKNOWN
+    return 0 if advised.advised and (verified is None or verified["holds"]) else UNKNOWN
+
+
+def costs(in_flight: int, tls: bool) -> Experiment:
+    """Return the experiment that measures what advice for this number in flight goes by, on this machine."""
+    from inflight.bench.predict.model import around
+
+    experiment = load(PRESET, strategies.names())
+    single, *pool = experiment.throughput
+    numbers = around(in_flight)
+    tables = [replace(single, in_flight=numbers), *(table for table in pool if len(host.usable_cores()) > 1)]
+    names = {name for table in tables for name in table.strategies or ()}
+    if numbers[0] > 1:
+        names.remove("sequential")
+    remaining = tuple(name for name in experiment.strategies if name in names)
+    experiment = replace(experiment, throughput=tuple(tables), strategies=remaining)
+    return experiment.over_tls() if tls else experiment
+
+
+def _verification(measured: Experiment, workload: ThroughputTable, chosen: "Sequence[Forecast]") -> Experiment:
+    """Return the experiment that measures a workload in blocks of the chosen models, on the cores of the first."""
+    return replace(
+        measured,
+        name="advise",
+        about="Measured by `inflight advise --verify`.",
+        strategies=tuple(each.strategy for each in chosen),
+        rounds=BLOCKS,
+        throughput=(replace(workload, cores=chosen[0].cores),),
+        memory=(),
+        answer=(),
+    )
 
 
 def _left_out(experiment: Experiment) -> dict[str, str]:
@@ -122,8 +168,8 @@ def _left_out(experiment: Experiment) -> dict[str, str]:
     return reasons
 
 
-def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collection[str]) -> Path | None:
-    """Return the newest quiet run of an equal machine that has the CPU time per page of all these strategies.
+def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:
+    """Return the newest quiet run of this machine that has the CPU time per page of all these strategies.
 
     Runs that came with the project (``results/reference``) are used only if ``--from`` names one.
     """
@@ -131,21 +177,16 @@ def newest(out: Path, machine: Mapping[str, Any], in_flight: int, names: Collect
     from inflight.bench.frame.frame import frame
     from inflight.bench.predict import advice
 
+    machine: Mapping[str, Any] = host.machine()
     for folder in reversed(rows.folders_in(out)):
         try:
             stored = [] if rows.machine_changes(rows.machine(folder), machine) else rows.read(folder)
         except RowsError:
             continue
-        costs = advice.costs_near(frame(stored), SITE, in_flight)
-        if not noise.is_noisy(stored) and set(costs["strategy"]) >= set(names):
+        costs = {model.name for model in advice.known(frame(stored), wanted)}
+        if costs >= set(names) and not noise.is_noisy(stored):
             return folder
     return None
-
-
-def _experiment(grid: ThroughputTable, names: Collection[str]) -> Experiment:
-    """Return the experiment that measures one workload, in blocks of these strategies."""
-    about = "Measured by `inflight advise`."
-    return Experiment(name="advise", about=about, strategies=tuple(names), rounds=BLOCKS, throughput=(grid,))
 
 
 def _run(out: Path, experiment: Experiment, what: str) -> Path:

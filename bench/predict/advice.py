@@ -1,152 +1,252 @@
-"""Which model to choose for a workload, and the figures to expect, from the frame of a run. Pure.
+"""Which model to choose for a workload, how many processes and fetches in flight, and what to expect. Pure.
 
-``inflight advise`` (``commands.advise``) calls ``costs_near`` to find a run, ``advise``, and ``verify`` after it has
-measured; ``show`` writes the result. With N fetches in flight, added latency L, CPU work w per page and the model's own
-CPU time c per page, a model fetches X = min(N / (L + c + w), 1 / (c + w)) pages per second
-(``inflight.bench.frame.statistics``, which explains the *knee*, too). X is computed for each block in which c was
-measured, so that models are compared within blocks. A workload that the run measured needs no X.
+``inflight advise`` (``commands.advise``) calls ``known`` to choose a run, ``advise``, and ``verify`` after it has
+measured; ``show`` writes the result. What is expected is X(N) (``model``). Models on one core are compared first; a
+pool of processes is advised where they are limited by their core and it fetches more.
 """
 
 import json
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pandas import DataFrame
 
+from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import contrast, records, summary
-from inflight.bench.frame.statistics import bound_per_s, knee
+from inflight.bench.predict.model import Load, Model, models
+from inflight.bench.rows.kinds import OVER_TLS
+from inflight.fake_server.site import SiteConfig
 
+POOL, MEMBER = "process_pool", "native_asyncio"
+"""The strategy with a process for each core, and the model that each of these processes is."""
+ALIKE = 1.10
+"""Rates that differ by a smaller factor are alike: a run on a busy machine cannot tell less, and no smaller difference
+is worth a program that is harder to read."""
 MIN_TURN_NS = 1_000_000
-"""Minimum duration of a fetch for the formula: shorter ones depend on the time of server and network, about 0.1 ms,
-which the formula leaves out."""
-NEAR = 2.0
-"""Maximum factor between the wanted number in flight and that of the measured CPU time per page."""
-PLAIN = "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and arm == strategy and comparison == ''"
-"""Query for the lines of strategies as they are, in blocks of experiments."""
+"""Minimum duration of a fetch below the knee: shorter ones depend on the time of server and network, about 0.1 ms on
+the loopback interface, which the formula leaves out."""
+_PLAIN = "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and comparison == ''"
+"""Query for lines of strategies in blocks."""
+SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
+"""The values of the site on which the CPU time per page depends; those of ``costs`` are the default."""
+
+Verdict = Literal["fastest", "faster", "alike", "slower", "unknown", "unstable"]
+"""How a model stands beside the fastest on one core, which only a pool of processes can surpass (``faster``).
+``unknown``: the run cannot tell whether it is slower."""
 
 
 class Wanted(NamedTuple):
-    """The workload to advise on; ``work_ns``: CPU work per page; ``near``: at about which number c is taken."""
+    """The workload to advise on."""
 
-    latency: str
-    """The added latency as text, such as ``80ms``."""
-    latency_ns: float
-    """Its mean."""
-    work_ns: int
+    load: Load
     in_flight: int
-    near: int
+    tls: bool
+
+    @property
+    def connection(self) -> str:
+        """The use of connections of the costs, as lines have it."""
+        return "keep-alive" + (OVER_TLS if self.tls else "")
 
 
-def costs_near(lines: DataFrame, site: Mapping[str, Any], in_flight: int) -> DataFrame:
-    """Return the CPU time per page, without latency and CPU work, at the nearest number in flight; may be empty."""
-    counted = _plain(lines, site, "cpu_per_page_ns")
-    counted = counted[(counted["latency_ns"] == 0) & (counted["cpu_ns"] == 0)]
-    counted = _in_two_blocks(counted[counted["in_flight"].between(in_flight / NEAR, in_flight * NEAR)])
-    nearest = min(counted["in_flight"].unique(), key=lambda number: abs(math.log(number / in_flight)), default=0)
-    return counted[counted["in_flight"] == nearest]
+class Forecast(Struct, frozen=True, kw_only=True):
+    """What to expect of a model; durations in ns."""
+
+    strategy: str
+    processes: int
+    """Processes that carry the load; 0: as many as there are cores, because without latency no number does."""
+    in_flight: int
+    """Fetches in flight in each of them; more only wait."""
+    cores: int
+    """How many of the processes have a core on this machine; the figures below are theirs."""
+    pages_per_s: tuple[float, float, float]
+    """The estimate, and the ends of its range."""
+    fetch_ns: float
+    """Time of a fetch with all that were asked for in flight: by Little's law N / X."""
+    cpu_per_page_ns: float
+    knee: float
+    is_full: bool
+    """Whether the core is the limit, and not the latency."""
+    memory_bytes: float | None
+    """Memory of all fetches; None: unknown."""
+    verdict: Verdict
+    program_lines: int
 
 
-def _plain(lines: DataFrame, site: Mapping[str, Any], figure: str) -> DataFrame:
-    """Return the lines of plain strategies in blocks on pages like those of ``site``."""
-    plain = lines.query(f"{PLAIN} and connection == 'keep-alive' and figure == '{figure}'")
-    return plain[plain["site"].map(lambda text: json.loads(text).items() >= site.items()).astype(bool)]
+class Advice(Struct, frozen=True, kw_only=True):
+    """What is advised."""
+
+    advised: Forecast | None
+    """None: the run cannot tell."""
+    why_not: str
+    """Why nothing is advised; else empty."""
+    alike: tuple[str, ...]
+    """The models on one core that are as fast as the fastest of them."""
+    models: tuple[Forecast, ...]
+    """The models on one core, the fastest first, and the pool."""
 
 
-def _in_two_blocks(lines: DataFrame) -> DataFrame:
-    """Return the lines of strategies that were measured in two blocks or more."""
-    return lines[lines.groupby(["in_flight", "strategy"])["unit"].transform("nunique") > 1]
+def advise(lines: DataFrame, trials: DataFrame, wanted: Wanted, lengths: Mapping[str, int], cores: int) -> Advice:
+    """Return the advice from a run that has the costs of a model on one core; its ``lines`` are ``with_cycles``.
 
-
-def advise(lines: DataFrame, site: Mapping[str, Any], wanted: Wanted, lengths: Mapping[str, int]) -> dict[str, Any]:
-    """Return the advice and the figures of each model, the fastest first, as JSON values (docs/decisions.md).
-
-    Of models that are surely equally fast, the one with the shortest program is advised; ``lengths`` are those of the
-    programs. There is no advice if a model neither differs from the fastest nor is surely the same.
+    ``lengths``: the lines of the program of each strategy, of which the shortest of those alike is advised. ``cores``:
+    those of this machine.
     """
-    costs = costs_near(lines[lines["strategy"].isin(lengths)], site, wanted.near)
-    if costs.empty:
-        return {"models": []}
-    costs = costs.assign(value=costs["value"] + wanted.work_ns)
-    rates = _plain(lines[lines["strategy"].isin(costs["strategy"])], site, "pages_per_s")
-    rates = rates[(rates["latency"] == wanted.latency) & (rates["cpu_ns"] == wanted.work_ns)]
-    rates = _in_two_blocks(rates[rates["in_flight"] == wanted.in_flight])
-    is_measured = set(rates["strategy"]) == set(costs["strategy"])
-    if not is_measured:
-        bounds = [bound_per_s(wanted.in_flight, wanted.latency_ns, cost) for cost in costs["value"]]
-        rates = costs.assign(figure="pages_per_s", value=bounds, spread=None)
-    means = summary(rates, ["strategy"]).merge(summary(costs, ["strategy"]), on="strategy", suffixes=("", "_cpu"))
-    means = means.sort_values(["estimate", "strategy"], ascending=[False, True])
-    unstable = set(rates.loc[rates["is_unstable"], "strategy"])
-    first = next((name for name in means["strategy"] if name not in unstable), means["strategy"].iloc[0])
-    against = contrast(rates, "strategy", first, ["figure"])
-    answers = dict(zip(against["strategy"], against["answer"], strict=True))
-    models = [_model(mean, answers.get(mean.strategy), wanted) for mean in records(means)]
-    alike = [name for name in means["strategy"] if answers.get(name) not in {"differs", "unstable"}]
-    tied = [name for name in alike if answers.get(name) == "unknown"]
-    is_short = wanted.latency_ns + models[0]["cpu_per_page_ns"][0] < MIN_TURN_NS
-    advised: str | None = None
-    if is_short and not is_measured and wanted.in_flight < 2 * models[0]["knee"]:
-        why = "fetches are so short here that the unknown time of server and network matters"
-    elif tied:
-        why = f"statistically tied with the fastest ({first}): {', '.join(tied)}"
-    else:
-        advised = min(alike, key=lambda name: lengths[name])
-        why = "it is the fastest"
-        if len(alike) > 1:
-            why = f"of {len(alike)} that are equally fast, it has the shortest program"
-    return {
-        "advised": advised,
-        "why": why,
-        "alike": alike,
-        "measured": is_measured,
-        "models": models,
-        "run_in_flight": int(costs["in_flight"].iloc[0]),
-    }
+    sizes = _sizes(trials, wanted)
+    singles = []
+    pools = []
+    for model in known(lines, wanted):
+        if model.name == POOL:
+            pools.append(_forecast(model, wanted, cores, sizes.get(MEMBER), lengths[POOL]))
+        elif model.name in lengths:
+            singles.append(_forecast(model, wanted, 1, sizes.get(model.name), lengths[model.name]))
+    singles.sort(key=lambda each: (each.verdict == "unstable", -each.pages_per_s[0], each.strategy))
+    fastest = singles[0]
+    answers = _answers(lines, wanted, fastest.strategy)
+    singles = [replace(each, verdict=_verdict(each, fastest, answers)) for each in singles]
+    pools = [replace(each, verdict=_verdict(each, fastest, answers)) for each in pools]
+    alike = [each for each in singles if each.verdict in {"fastest", "alike"}]
+    advised = min(alike, key=lambda each: each.program_lines)
+    if fastest.is_full and pools and pools[0].verdict == "faster":
+        advised = pools[0]
+    why_not = _why_not(wanted, advised, singles)
+    return Advice(
+        advised=None if why_not else advised,
+        why_not=why_not,
+        alike=tuple(each.strategy for each in alike),
+        models=(*singles, *pools),
+    )
 
 
-def _model(mean: Any, answer: str | None, wanted: Wanted) -> dict[str, Any]:
-    """Return the figures of a model as JSON values; times in nanoseconds, ends of 95 % intervals in lists of three."""
-    least = knee(wanted.latency_ns, mean.estimate_cpu)
-    return {
-        "strategy": mean.strategy,
-        "against_fastest": answer,
-        "pages_per_s": _ends(mean.estimate, mean.low, mean.high),
-        "limit": "CPU" if wanted.in_flight >= least else "latency",
-        "knee": least,
-        "cpu_per_page_ns": _ends(mean.estimate_cpu, mean.low_cpu, mean.high_cpu),
-        "core_share": min(1.0, mean.estimate * mean.estimate_cpu / 1e9),
-    }
+def _plain(lines: DataFrame, wanted: Wanted) -> DataFrame:
+    """Return the lines of strategies in blocks with these connections, on pages like those of SITE."""
+    plain = lines.query(_PLAIN)
+    plain = plain[plain["connection"] == wanted.connection]
+    return plain[plain["site"].map(lambda text: json.loads(text).items() >= SITE.items()).astype(bool)]
 
 
-def _ends(*ends: float) -> list[float | None]:
-    """Return the ends of an interval for JSON; null where they are unknown."""
-    return [end if math.isfinite(end) else None for end in ends]
+def known(lines: DataFrame, wanted: Wanted) -> list[Model]:
+    """Return the models that a run has the costs of: strategies as they are on one core, and the pool on several.
+
+    On one core the cost is known at the number in flight; that of the pool, which has none alone, may be of any number.
+    """
+    plain = _plain(lines, wanted)
+    is_single = (plain["arm"] == plain["strategy"]) & (plain["cores"] == 1) & (plain["strategy"] != POOL)
+    is_pool = (plain["strategy"] == POOL) & (plain["cores"] > 1)
+    singles = [model for model in models(plain[is_single]) if model.has_cost(wanted.in_flight)]
+    pools = models(plain[is_pool].assign(arm=POOL)) if singles else []
+    return singles + pools
 
 
-def verify(lines: DataFrame, chosen: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return how far off the expected figures are, and whether the choice holds: no other model is surely faster."""
+def _sizes(trials: DataFrame, wanted: Wanted) -> dict[str, float]:
+    """Return the memory of one more fetch in flight in bytes, of each strategy whose memory was measured."""
+    held = trials[(trials["kind"] == "memory") & (trials["connection"] == wanted.connection)]
+    if held.empty:
+        return {}
+    table = slopes.slopes(slopes.layers(held))
+    able = table[(table["layer"] == slopes.FULL) & (table["group"] == "held") & table["estimate"].notna()]
+    return dict(zip(able["arm"], able["estimate"], strict=True))
+
+
+def _forecast(model: Model, wanted: Wanted, cores: int, size: float | None, program_lines: int) -> Forecast:
+    """Return what to expect of a model on at most so many cores."""
+    load, in_flight = wanted.load, wanted.in_flight
+    cost = model.cost(in_flight)
+    page_ns = model.page_ns(in_flight, load)
+    knee = model.knee(load)
+    processes = 1
+    each = in_flight
+    if load.latency_ns >= MIN_TURN_NS:
+        if cores > 1:
+            processes = math.ceil(in_flight / knee)
+        each = min(math.ceil(in_flight / processes), math.ceil(knee))
+    elif cores > 1:
+        processes = 0
+        each = math.ceil(in_flight / cores)
+    used = min(processes or cores, cores)
+    rates = model.per_s(in_flight, load, used)
+    return Forecast(
+        strategy=model.name,
+        processes=processes,
+        in_flight=each,
+        cores=used,
+        pages_per_s=rates,
+        fetch_ns=in_flight / rates[0] * 1e9,
+        cpu_per_page_ns=page_ns,
+        knee=knee,
+        is_full=in_flight >= used * knee,
+        memory_bytes=None if size is None else size * in_flight,
+        verdict="unstable" if cost.is_unstable else "unknown",
+        program_lines=program_lines,
+    )
+
+
+def _answers(lines: DataFrame, wanted: Wanted, fastest: str) -> dict[str, str]:
+    """Return what the rule of all tables says of each model and the fastest, by the costs nearest to the number."""
+    plain = _plain(lines, wanted)
+    is_bare = (plain["latency_ns"] == 0) & (plain["cpu_ns"] == 0) & (plain["cores"] == 1)
+    costs = plain[is_bare & (plain["figure"] == "cpu_per_page_ns")]
+    nearest = min(costs["in_flight"].unique(), key=lambda number: abs(math.log(number / wanted.in_flight)))
+    compared = contrast(costs[costs["in_flight"] == nearest], "arm", fastest, ["figure"])
+    return dict(zip(compared["arm"], compared["answer"], strict=True))
+
+
+def _verdict(forecast: Forecast, fastest: Forecast, answers: Mapping[str, str]) -> Verdict:
+    """Return how a model, or the pool, stands beside the fastest on one core."""
+    ratio = forecast.pages_per_s[0] / fastest.pages_per_s[0]
+    if forecast is fastest:
+        return "fastest"
+    if forecast.verdict == "unstable":
+        return "unstable"
+    if ratio > ALIKE:
+        return "faster"
+    if ratio * ALIKE >= 1:
+        return "alike"
+    is_told = forecast.strategy == POOL or answers.get(forecast.strategy) == "differs"
+    return "slower" if is_told else "unknown"
+
+
+def _why_not(wanted: Wanted, advised: Forecast, forecasts: Sequence[Forecast]) -> str:
+    """Return why the decision cannot be told; empty if it can.
+
+    A model that cannot be told from the fastest is a bystander, unless there is no other.
+    """
+    turn_ns = wanted.load.latency_ns + advised.cpu_per_page_ns
+    if turn_ns < MIN_TURN_NS and wanted.in_flight < 2 * advised.knee:
+        return "fetches are so short here that the unknown time of server and network decides"
+    verdicts = [each.verdict for each in forecasts[1:]]
+    if verdicts and not {"alike", "slower"} & set(verdicts):
+        return f"the run cannot tell {forecasts[0].strategy}, the fastest in it, from any other model"
+    return ""
+
+
+def verify(lines: DataFrame, expected: Sequence[Forecast]) -> dict[str, Any]:
+    """Return how far off the expected figures are, and whether the choice holds: no other model is surely faster.
+
+    The advised model is the first of ``expected``; ``lines`` are of a run of the very workload.
+    """
     rates = lines.query("figure == 'pages_per_s' and valid and role != 'placebo'")
     means = {mean.strategy: mean for mean in records(summary(rates, ["strategy"]))}
-    models = []
-    for model in chosen:
-        name = model["strategy"]
-        expected = model["pages_per_s"][0]
-        mean = means.get(name)
+    checked: list[dict[str, Any]] = []
+    for forecast in expected:
+        mean = means.get(forecast.strategy)
         measured = None
         off = None
         if mean is not None:
-            measured = _ends(mean.estimate, mean.low, mean.high)
-            off = (measured[0] or 0) / expected - 1
-        models.append(
+            measured = [end if math.isfinite(end) else None for end in (mean.estimate, mean.low, mean.high)]
+            off = mean.estimate / forecast.pages_per_s[0] - 1
+        checked.append(
             {
-                "strategy": name,
-                "expected_pages_per_s": expected,
+                "strategy": forecast.strategy,
+                "expected_pages_per_s": forecast.pages_per_s[0],
                 "measured_pages_per_s": measured,
                 "off": off,
             }
         )
-    off = max(abs(model["off"]) for model in models) if len(means) == len(models) else None
-    against = contrast(rates, "strategy", chosen[0]["strategy"], ["figure"])
-    is_beaten = ((against["answer"] == "differs") & (against["estimate"] > 1)).any()
-    return {"off": off, "holds": off is not None and not is_beaten, "models": models}
+    offs = [abs(float(model["off"])) for model in checked if model["off"] is not None]
+    off = max(offs) if len(offs) == len(checked) else None
+    against = contrast(rates, "strategy", expected[0].strategy, ["figure"])
+    is_beaten = ((against["answer"] == "differs") & (against["estimate"] > ALIKE)).any()
+    return {"off": off, "holds": off is not None and not is_beaten, "models": checked}

@@ -8,7 +8,7 @@ Between two of them it is interpolated on a straight line in logarithms of both;
 """
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,6 +19,11 @@ from inflight.bench.frame.statistics import CLEARLY_ABOVE, bound_per_s, knee
 
 HALVINGS = 60
 """Steps of the search for a knee: each halves its interval."""
+NUMBERS = (1, 10, 100, 1_000)
+"""The numbers in flight at which costs are measured. From 1 to 10 the cost falls by a half or more, so that a line
+from 1 to 100 would be twice too high at 10; above 1,000 it is taken as constant."""
+NEAR = 2.0
+"""Maximum factor between a number in flight and the measured one whose cost is taken for it."""
 
 
 class Load(NamedTuple):
@@ -55,10 +60,9 @@ class Model(NamedTuple):
         for low, high in pairwise(self.costs):
             if in_flight <= high.in_flight:
                 share = math.log(in_flight / low.in_flight) / math.log(high.in_flight / low.in_flight)
-                low_ns, mean_ns, high_ns = (
-                    one * (other / one) ** share
-                    for one, other in [(low.low_ns, high.low_ns), (low.ns, high.ns), (low.high_ns, high.high_ns)]
-                )
+                mean_ns = low.ns * (high.ns / low.ns) ** share
+                low_ns = low.low_ns * (high.low_ns / low.low_ns) ** share
+                high_ns = low.high_ns * (high.high_ns / low.high_ns) ** share
                 return Cost(round(in_flight), mean_ns, low_ns, high_ns, high.is_unstable)
         return last
 
@@ -109,6 +113,12 @@ class Model(NamedTuple):
             stable = cost.in_flight
         return None
 
+    def has_cost(self, in_flight: int) -> bool:
+        """Whether the cost is known at this number in flight: near or between measured numbers, or above the last."""
+        numbers = [cost.in_flight for cost in self.costs]
+        is_above = in_flight > numbers[-1] >= NUMBERS[-1]
+        return is_above or numbers[0] / NEAR <= in_flight <= numbers[-1] * NEAR
+
     def is_clearly_full(self, in_flight: int, load: Load) -> bool:
         """Whether the number in flight is clearly beyond the knee, so that a core limits the rate."""
         return in_flight >= CLEARLY_ABOVE * self._fills(in_flight, load)
@@ -130,14 +140,15 @@ def _costs(lines: DataFrame) -> tuple[Cost, ...]:
     costs = []
     for mean in records(summary(lines, ["in_flight"]).sort_values("in_flight")):
         of_number = lines[lines["in_flight"] == mean.in_flight]
-        ends = mean.low, mean.high
+        low, high = mean.low, mean.high
         is_unstable = "is_unstable" in of_number and bool(of_number["is_unstable"].any())
         if is_unstable or not math.isfinite(mean.high):
-            ends = of_number["value"].min(), of_number["value"].max()
-        costs.append(Cost(int(mean.in_flight), mean.estimate, *map(float, ends), is_unstable))
+            low, high = of_number["value"].min(), of_number["value"].max()
+        costs.append(Cost(int(mean.in_flight), mean.estimate, float(low), float(high), is_unstable))
     return tuple(costs)
 
 
-def of_name(models: Sequence[Model], name: str) -> Model:
-    """Return the model of a name, which must be among them."""
-    return next(model for model in models if model.name == name)
+def around(in_flight: int) -> tuple[int, ...]:
+    """Return the two of NUMBERS between which a number in flight lies, or the last two."""
+    last = min(bisect_right(NUMBERS, in_flight), len(NUMBERS) - 1)
+    return NUMBERS[last - 1 : last + 1]

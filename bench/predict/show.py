@@ -1,72 +1,150 @@
-"""Advice as text, from its JSON values (``advice``), for ``inflight advise``. Pure."""
+"""Advice as text, for ``inflight advise``. Pure."""
 
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+
 from inflight.bench import units
+from inflight.bench.predict.advice import MIN_TURN_NS, Advice, Forecast, Wanted
 from inflight.bench.show import terminal, words
 from inflight.bench.show.table import Section, Table
 
-HEADS = ("strategy", "pages/s", "95 % interval", "verdict", "limited by", "knee", "CPU per page", "core")
+HEADS = ("model", "cores", "pages/s", "range", "a fetch takes", "CPU per page", "knee", "memory", "verdict")
 """Heads of the table of models."""
-VERDICTS = {None: "fastest", "differs": "slower", "same": "equal", "unknown": "can't tell"}
-"""What is written for the answer of each model beside the fastest."""
-EXPECTED = "Expected: min(N / (L + c + w), 1 / (c + w)) (docs/decisions.md); --verify measures this."
-"""How the figures were predicted, or"""
-MEASURED = "The run measured this workload; the pages/s are these measurements."
-"""that they were measured."""
+VERDICTS = {"unknown": "can't tell"}
+"""What is written for a verdict, if it is not the verdict."""
+WIDTH = 100
+"""Width of the text."""
+EXPECTED = "Expected: X(N) = min(N / (L + c + w), 1 / (c + w)) (docs/decisions.md); --verify measures it."
+"""How the figures were predicted."""
 
 
-def text(advice: dict[str, Any], now: datetime) -> str:
+class Source(Struct, frozen=True, kw_only=True):
+    """Where the costs are from, and who was left out."""
+
+    run: str
+    """The path of the run."""
+    measured_at: str
+    machine_differs: list[str]
+    """What differs between its machine and this one."""
+    left_out: dict[str, str]
+    """Strategies that cannot have this many in flight, each with the reason."""
+
+
+def text(advice: Advice, wanted: Wanted, source: Source, cores: int, now: datetime) -> str:
     """Return the advice, with the path of its run, which is not wrapped, and the age of that run."""
-    latency, work = (units.duration_tick(advice[key]) if advice[key] else "no" for key in ("latency_ns", "cpu_ns"))
-    asked = f"{latency} latency, {work} CPU work per page, {words.in_flight(advice['in_flight'])}"
-    title = f"Use {advice['advised']}" if advice["advised"] else "No confident recommendation"
-    notes = [
-        f"{advice['why'][0].upper()}{advice['why'][1:]}.",
-        MEASURED if advice["measured"] else EXPECTED,
-        f"The CPU time per page was measured with {words.in_flight(advice['run_in_flight'])}.",
-        *(f"{name}: left out, {why}." for name, why in advice["left_out"].items()),
-        *(f"Measured on another machine: {difference}." for difference in advice["machine_differs"]),
-    ]
-    table = Table("", HEADS, tuple(map(_line, advice["models"])))
+    asked = f"For {_workload(wanted)}"
+    if advice.advised is None:
+        title = f"{asked}: no recommendation"
+        why = [f"{advice.why_not[0].upper()}{advice.why_not[1:]}."]
+    else:
+        title = f"{asked}: use {advice.advised.strategy}, {_numbers(advice.advised)}"
+        why = _why(advice, advice.advised, wanted, cores)
+    notes = [EXPECTED]
+    notes += [f"{name}: left out, {why}." for name, why in source.left_out.items()]
+    notes += [f"Measured on another machine: {difference}." for difference in source.machine_differs]
+    lines = tuple(_line(forecast, wanted) for forecast in advice.models)
     notes = [words.plain(note, 400) for note in notes]
-    measured_at = datetime.fromisoformat(advice["measured_at"])
+    measured_at = datetime.fromisoformat(source.measured_at)
     age = words.counted((now - measured_at).days, "day")
-    place = f"From:   {advice['run']}, measured on {measured_at:%d %b %Y} ({age} ago)"
-    return _text(Section(f"{title} for {asked}", (table,), tuple(notes)), place)
+    place = f"From:   {source.run}, measured on {measured_at:%d %b %Y} ({age} ago)"
+    answer = terminal.text(Section(title, (), tuple(why)), WIDTH).plain
+    return f"{answer}\n{_text(Section('', (Table('', HEADS, lines),), tuple(notes)), place)}"
 
 
-def _line(model: dict[str, Any]) -> tuple[str, ...]:
+def _workload(wanted: Wanted) -> str:
+    """Return the workload as words."""
+    latency, work = (units.duration_tick(value) if value else "no" for value in wanted.load)
+    parts = [f"{latency} latency", f"{work} CPU work per page", words.in_flight(wanted.in_flight)]
+    if wanted.tls:
+        parts.append("https")
+    return ", ".join(parts)
+
+
+def _numbers(advised: Forecast) -> str:
+    """Return how many processes and fetches in flight are advised."""
+    in_flight = words.in_flight(advised.in_flight)
+    if advised.processes == 0:
+        return f"a process for each core, with {in_flight} in each"
+    if advised.processes > 1:
+        return f"{advised.processes} processes with {in_flight} each"
+    return f"one process with {in_flight}"
+
+
+def _why(advice: Advice, advised: Forecast, wanted: Wanted, cores: int) -> list[str]:
+    """Return why this is advised, in sentences."""
+    fastest = advice.models[0]
+    page_ns = advised.cpu_per_page_ns
+    turn_ns = wanted.load.latency_ns + page_ns
+    sentences = []
+    if fastest.is_full:
+        of = f" of {_rate(wanted.in_flight / turn_ns * 1e9)}" if wanted.load.latency_ns else ""
+        sentences.append(f"CPU-bound: one core gives {_rate(fastest.pages_per_s[0])}{of} pages/s.")
+    else:
+        share = units.percent(fastest.pages_per_s[0] * fastest.cpu_per_page_ns / 1e9)
+        sentences.append(
+            f"Latency-bound: N / L gives {_rate(fastest.pages_per_s[0])} pages/s, and a core is {share} busy."
+        )
+    if advised.processes != 1 and advised.cores < (advised.processes or cores + 1):
+        gives = _rate(advised.pages_per_s[0])
+        sentences.append(f"{words.counted(advised.cores, 'core')}, which this machine has, give {gives} pages/s.")
+    if advised.is_full and wanted.load.latency_ns:
+        waits = units.duration(advised.fetch_ns, 2)
+        sentences.append(
+            f"With all {units.count(wanted.in_flight)} a fetch takes {waits} instead of {units.duration(turn_ns, 2)}."
+        )
+    if advised.processes == 1 and len(advice.alike) > 1:
+        sentences.append(
+            f"{', '.join(advice.alike)} are within 10 %; {advised.strategy} has the shortest program of them "
+            f"({advised.program_lines} lines)."
+        )
+    measured = [each for each in advice.models if each.memory_bytes is not None]
+    if measured and advised.memory_bytes is not None:
+        least = min(measured, key=lambda each: each.memory_bytes or 0)
+        if advised.memory_bytes > 2 * (least.memory_bytes or 0):
+            sentences.append(
+                f"All fetches take {units.size(advised.memory_bytes)} of memory with {advised.strategy}, "
+                f"{units.size(least.memory_bytes or 0)} with {least.strategy}."
+            )
+    return sentences
+
+
+def _rate(per_s: float) -> str:
+    """Return pages per second with three digits."""
+    return units.number(per_s)
+
+
+def _line(forecast: Forecast, wanted: Wanted) -> tuple[str, ...]:
     """Return the line of a model."""
+    _, low, high = map(_rate, forecast.pages_per_s)
+    knee = units.number_tick(float(f"{forecast.knee:.2g}")) if wanted.load.latency_ns >= MIN_TURN_NS else "-"
+    memory = "-" if forecast.memory_bytes is None else units.size(forecast.memory_bytes)
     return (
-        model["strategy"],
-        *_rate(model["pages_per_s"]),
-        VERDICTS[model["against_fastest"]],
-        model["limit"],
-        units.number_tick(float(f"{model['knee']:.2g}")),
-        units.duration(model["cpu_per_page_ns"][0], 2),
-        units.percent(model["core_share"]),
+        forecast.strategy,
+        str(forecast.cores),
+        _rate(forecast.pages_per_s[0]),
+        f"{low} to {high}",
+        units.duration(forecast.fetch_ns, 2),
+        units.duration(forecast.cpu_per_page_ns, 2),
+        knee,
+        memory,
+        VERDICTS.get(forecast.verdict, forecast.verdict),
     )
 
 
-def verified_text(advice: dict[str, Any]) -> str:
+def verified_text(verified: dict[str, Any]) -> str:
     """Return the result of --verify, with the path of its run."""
-    title = "The choice holds" if advice["holds"] else "The measurement does not confirm the choice"
-    heads = ("strategy", "expected /s", "measured /s", "95 % interval", "off")
-    lines = [
-        (name, units.number(expected), *_rate(rate or [None] * 3), "-" if off is None else f"{100 * off:+.1f} %")
-        for name, expected, rate, off in map(dict.values, advice["models"])
-    ]
-    return _text(Section(title, (Table("", heads, tuple(lines)),)), f"Rows:   {advice['folder']}")
-
-
-def _rate(ends: list[float | None]) -> tuple[str, str]:
-    """Return a rate and its interval as text."""
-    value, low, high = ("?" if end is None else units.number(end) for end in ends)
-    return value, f"{low} to {high}"
+    title = "The choice holds" if verified["holds"] else "The measurement does not confirm the choice"
+    heads = ("model", "expected /s", "measured /s", "95 % interval", "off")
+    lines = []
+    for name, expected, measured, off in map(dict.values, verified["models"]):
+        value, low, high = ("?" if end is None else units.number(end) for end in measured or [None] * 3)
+        change = "-" if off is None else f"{100 * off:+.1f} %"
+        lines.append((name, units.number(expected), value, f"{low} to {high}", change))
+    return _text(Section(title, (Table("", heads, tuple(lines)),)), f"Rows:   {verified['folder']}")
 
 
 def _text(section: Section, place: str) -> str:
     """Return a section for a terminal, with the path of a run below it."""
-    return f"{terminal.text(section, 100).plain}\n{words.plain(place, 400)}"
+    return f"{terminal.text(section, WIDTH).plain}\n{words.plain(place, 400)}"

@@ -1,76 +1,72 @@
-"""What is expected of a model follows from its CPU time per page, and only what the blocks tell apart is advised."""
+"""What is advised follows from the CPU time per page, and only what the blocks tell apart decides."""
 
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from inflight.bench.commands.advise import SITE
-from inflight.bench.frame.frame import frame, with_cycles
-from inflight.bench.frame.statistics import bound_per_s, knee
+from inflight.bench.frame.frame import frame, trials, with_cycles
 from inflight.bench.predict import show
-from inflight.bench.predict.advice import Wanted, advise, costs_near, verify
-from inflight.bench.rows import files
+from inflight.bench.predict.advice import ALIKE, Advice, Wanted, advise, known, verify
+from inflight.bench.predict.model import Load
 from inflight.bench.rows.files import Row
-from inflight.bench.show.studies import STUDIES
-from inflight.bench.show.study import parts
-from tests.made_rows import MS, arm_row, crawl_row
+from tests.made_rows import MS, arm_row, crawl_row, edited, held_row
 
-REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 MODELS = {"callbacks": 20_000, "native_asyncio": 52_000, "thread_pool": 30_000}
 """CPU time of a page in nanoseconds."""
-LENGTHS = {"callbacks": 240, "native_asyncio": 100, "thread_pool": 200, "sequential": 90, "generators": 210}
+LENGTHS = {
+    "callbacks": 240, "native_asyncio": 100, "thread_pool": 200, "sequential": 90, "generators": 210,
+    "process_pool": 400,
+}  # fmt: skip
 STEADY = (0.01, -0.01, 0.0)
+POOL_NS = 90_000
 
 
-def wanted(latency_ms: int, work_ns: int, in_flight: int) -> Wanted:
-    return Wanted(f"{latency_ms}ms" if latency_ms else "0", latency_ms * MS, work_ns, in_flight, in_flight)
+def wanted(latency_ms: float, work_ns: int, in_flight: int, *, tls: bool = False) -> Wanted:
+    return Wanted(Load(latency_ms * MS, work_ns), in_flight, tls)
 
 
 def rows_of(in_flight: int, noise: Sequence[float] = STEADY, models: Mapping[str, int] = MODELS) -> list[Row]:
-    """Return costs in blocks, moved alike for all models, and a little for each by itself."""
+    """Return costs in blocks, moved alike for all models, and a little for each by itself; and those of the pool."""
     found = []
     for n, moved in enumerate(noise, 1):
         for number, (name, cost) in enumerate(models.items()):
             cpu_ns = round(cost * math.exp(moved * (1 + number / 10)))
             found.append(arm_row(name, in_flight=in_flight, number=n, cpu_per_page_ns=cpu_ns, pages_per_s=1e9 / cpu_ns))
+        found.append(
+            arm_row("process_pool", in_flight=in_flight, number=n, cpu_per_page_ns=POOL_NS, asked={"cores": 2})
+        )
     return found
 
 
-def advice(asked: Wanted, found: list[Row]) -> dict[str, Any]:
-    lines = with_cycles(frame(found), found)
-    return advise(lines[lines["figure"] != "pages_per_s"], SITE, asked, LENGTHS)
+def rows_everywhere() -> list[Row]:
+    """Return the same costs with few and with many in flight."""
+    return [*rows_of(1), *rows_of(1000)]
 
 
-@given(st.floats(0, 1e9), st.floats(1e3, 1e9), st.integers(1, 100_000))
-def test_no_loop_is_faster_than_its_latency_or_its_core_allows(latency_ns: float, cpu_ns: float, cap: int) -> None:
-    found = bound_per_s(cap, latency_ns, cpu_ns)
-
-    assert found <= 1e9 / cpu_ns * (1 + 1e-9)
-    assert found <= cap * 1e9 / (latency_ns + cpu_ns) * (1 + 1e-9)
-    assert (found == pytest.approx(1e9 / cpu_ns)) == (cap >= knee(latency_ns, cpu_ns) * (1 - 1e-6))
+def advice(asked: Wanted, found: list[Row], cores: int = 2) -> Advice:
+    return advise(with_cycles(frame(found), found), trials(found), asked, LENGTHS, cores)
 
 
 @pytest.mark.parametrize(
-    ("asked", "limit", "share"),
-    [(wanted(50, 0, 10), "latency", 0.004), (wanted(0, MS, 100), "CPU", 1), (wanted(50, MS, 25), "latency", 0.5)],
+    ("asked", "is_full", "rate"),
+    [
+        (wanted(50, 0, 10), False, 10 / 0.05002),
+        (wanted(50, MS, 25), False, 25 / 0.05102),
+        (wanted(0, MS, 100), True, 1 / 0.00102),
+        (wanted(50, MS, 100), True, 1 / 0.00102),
+    ],
 )
-def test_what_is_expected_follows_from_the_cost_of_a_page(asked: Wanted, limit: str, share: float) -> None:
-    found = advice(asked, rows_of(asked.in_flight))
-    first, cost = found["models"][0], 20_000 + asked.work_ns
-    estimate, low, high = first["pages_per_s"]
+def test_what_is_expected_follows_from_the_cost_of_a_page(asked: Wanted, is_full: bool, rate: float) -> None:
+    first = advice(asked, rows_of(asked.in_flight)).models[0]
+    estimate, low, high = first.pages_per_s
 
-    assert (first["strategy"], first["limit"], found["measured"]) == ("callbacks", limit, False)
-    assert estimate == pytest.approx(bound_per_s(asked.in_flight, asked.latency_ns, cost), rel=0.001)
+    assert (first.strategy, first.is_full, first.verdict) == ("callbacks", is_full, "fastest")
+    assert estimate == pytest.approx(rate, rel=0.001)
     assert low < estimate < high
-    assert first["cpu_per_page_ns"][0] == pytest.approx(cost, rel=0.001)
-    assert first["knee"] == pytest.approx((asked.latency_ns + cost) / cost, rel=0.001)
-    assert first["core_share"] == pytest.approx(share, abs=0.01)
+    assert first.fetch_ns == pytest.approx(asked.in_flight / rate * 1e9, rel=0.001), "Little's law"
 
 
 @pytest.mark.parametrize(
@@ -79,55 +75,133 @@ def test_what_is_expected_follows_from_the_cost_of_a_page(asked: Wanted, limit: 
         (wanted(0, 0, 100), STEADY, MODELS, "callbacks", 1),
         (wanted(0, 0, 100), (0.5, -0.3, 0.1), MODELS, "callbacks", 1),
         (wanted(200, 0, 50), STEADY, MODELS, "native_asyncio", 3),
-        (wanted(0, 0, 100), (0.0,), MODELS, None, 0),
-        (wanted(0, 0, 100), (0.5, -0.5, 0.1), {"callbacks": 20_000, "generators": 20_200}, None, 2),
-        (wanted(0, 0, 1), STEADY, MODELS, None, 1),
-        (wanted(0, 100_000, 1), STEADY, MODELS, None, 1),
+        (wanted(0, 0, 100), STEADY, {"callbacks": 20_000, "native_asyncio": 21_000}, "native_asyncio", 2),
+        (wanted(0, 0, 100), STEADY, {"callbacks": 20_000, "native_asyncio": 40_000}, "callbacks", 1),
+        (wanted(0.2, 0, 1), STEADY, MODELS, None, 2),
+        (wanted(0, 100_000, 1), STEADY, MODELS, None, 2),
     ],
     ids=[
-        "the fastest", "whole blocks that change", "of equally fast ones the shortest program", "one block",
-        "a tie", "fetches that are too short", "fetches that are too short, with work",
+        "the fastest", "whole blocks that change", "of equally fast ones the shortest program", "a small difference",
+        "a difference that counts", "fetches that are too short", "fetches that are too short, with work",
     ],
 )  # fmt: skip
-def test_only_what_the_blocks_tell_apart_is_advised(
+def test_only_a_difference_that_counts_decides(
     asked: Wanted, noise: Sequence[float], models: Mapping[str, int], advised: str | None, alike: int
 ) -> None:
     found = advice(asked, rows_of(asked.in_flight, noise, models))
 
-    assert (found.get("advised"), len(found.get("alike", ()))) == (advised, alike)
+    assert (found.advised and found.advised.strategy, len(found.alike)) == (advised, alike)
+    assert bool(found.why_not) == (advised is None)
 
 
-def test_advice_and_map_of_one_run_never_contradict_each_other() -> None:
-    stored = files.read(max(REFERENCE.glob("*-map")))
-    lines = with_cycles(frame(stored), stored)
-    study = next(one for one in STUDIES if one.name == "map")
-    (part,) = parts(study, lines)
-    latencies, works = (dict(zip(lines[key], lines[f"{key}_ns"], strict=True)) for key in ("latency", "cpu"))
+def blocks(costs: Mapping[str, Sequence[int]]) -> list[Row]:
+    return [
+        arm_row(name, number=n, cpu_per_page_ns=cost, pages_per_s=1e9 / cost)
+        for name, many in costs.items()
+        for n, cost in enumerate(many, 1)
+    ]
 
-    for cpu, latency, number in part.columns:
-        lengths = {name: length for name, length in LENGTHS.items() if number == 1 or name != "sequential"}
-        found = advise(lines, SITE, Wanted(latency, latencies[latency], works[cpu], number, number), lengths)
-        best = part.tiles[cpu, latency, number].best
-        assert (found["measured"], tuple(found["alike"])) == (True, best)
-        assert found["advised"] in {None, *best}
+
+def test_an_undecided_bystander_does_not_undo_a_clear_answer() -> None:
+    costs = {"callbacks": [20_000] * 3, "native_asyncio": [52_000] * 3, "thread_pool": [20_000, 40_000, 90_000]}
+
+    found = advice(wanted(0, 0, 100), blocks(costs))
+
+    assert found.advised is not None
+    assert found.advised.strategy == "callbacks"
+    assert {each.strategy: each.verdict for each in found.models} == {
+        "callbacks": "fastest", "native_asyncio": "slower", "thread_pool": "unstable",
+    }  # fmt: skip
+
+
+def test_a_run_that_cannot_tell_any_model_from_the_fastest_gives_no_advice() -> None:
+    found = advice(wanted(0, 0, 100), blocks({"callbacks": [20_000] * 2, "native_asyncio": [20_000, 60_000]}))
+
+    assert found.advised is None
+    assert "cannot tell callbacks" in found.why_not
+
+
+@pytest.mark.parametrize(
+    ("asked", "cores", "expected"),
+    [
+        (wanted(300, MS, 2000), 8, (8, 250, 8)),
+        (wanted(300, MS, 2000), 2, (8, 250, 2)),
+        (wanted(300, MS, 400), 2, (2, 200, 2)),
+        (wanted(0, 10 * MS, 10), 2, (0, 5, 2)),
+    ],
+    ids=["enough cores", "as many cores as there are", "two are enough", "without latency"],
+)
+def test_where_a_core_is_the_limit_processes_are_advised_with_their_numbers(
+    asked: Wanted, cores: int, expected: tuple[int, int, int]
+) -> None:
+    found = advice(asked, rows_everywhere(), cores)
+
+    advised = found.advised
+    assert advised is not None
+    assert advised.strategy == "process_pool"
+    assert (advised.processes, advised.in_flight, advised.cores) == expected
+    page_s = (asked.load.work_ns + POOL_NS) / 1e9
+    latency_bound = asked.in_flight / (asked.load.latency_ns / 1e9 + page_s)
+    assert advised.pages_per_s[0] == pytest.approx(min(latency_bound, advised.cores / page_s))
+
+
+@pytest.mark.parametrize(
+    ("asked", "cores"),
+    [(wanted(300, MS, 2000), 1), (wanted(300, MS, 200), 8), (wanted(0, 0, 100), 2)],
+    ids=["one core", "below the knee", "pages that cost less than to send them to a process"],
+)
+def test_where_processes_do_not_help_one_is_advised(asked: Wanted, cores: int) -> None:
+    advised = advice(asked, rows_everywhere(), cores).advised
+
+    assert advised is not None
+    assert advised.strategy != "process_pool"
+    assert (advised.processes, advised.cores) == (1, 1)
+
+
+def test_beyond_the_knee_of_one_core_no_more_are_advised_than_fill_it() -> None:
+    asked = wanted(300, MS, 2000)
+    advised = advice(asked, [row for row in rows_everywhere() if row.strategy != "process_pool"]).advised
+
+    assert advised is not None
+    assert advised.in_flight == math.ceil(advised.knee) == 287
+    assert advised.fetch_ns == pytest.approx(2000 * 1.052 * MS, rel=0.001)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_memory_is_of_the_same_connections(tls: bool) -> None:
+    found = [edited(row, workload={"tls": tls}) for row in rows_of(100)]
+    held = [held_row(name, n, (16_000, 0, 0, 0)) for name in MODELS for n in (100, 200, 350, 500, 700)]
+
+    models = advice(wanted(50, 0, 100, tls=tls), [*found, *held]).models
+
+    sizes = {each.strategy: each.memory_bytes for each in models}
+    assert sizes == dict.fromkeys([*MODELS, "process_pool"], None if tls else pytest.approx(1_600_000, rel=0.01))
 
 
 def arms(in_flight: int, blocks: int = 3, **values: Any) -> list[Row]:
     return [arm_row(in_flight=in_flight, number=number, **values) for number in range(1, blocks + 1)]
 
 
-def test_the_cost_of_a_page_is_from_the_nearest_number_in_flight() -> None:
-    lines = frame([*arms(10, cpu_per_page_ns=30_000), *arms(100, cpu_per_page_ns=20_000)])
+@pytest.mark.parametrize(
+    ("measured", "asked", "expected"),
+    [
+        ((10, 100), (5, 10, 60, 200), True),
+        ((10, 100), (4, 201), False),
+        ((10, 1000), (1001, 100_000), True),
+    ],
+    ids=["between and near", "beyond", "above the last number"],
+)
+def test_costs_are_known_near_and_between_measured_numbers(
+    measured: Sequence[int], asked: Sequence[int], expected: bool
+) -> None:
+    lines = frame([row for number in measured for row in arms(number, cpu_per_page_ns=30_000)])
 
-    near = {asked: set(costs_near(lines, SITE, asked)["value"]) for asked in (4, 5, 20, 40, 60, 200, 201)}
-
-    assert near == {4: set(), 5: {30_000}, 20: {30_000}, 40: set(), 60: {20_000}, 200: {20_000}, 201: set()}
+    assert {bool(known(lines, wanted(0, 0, number))) for number in asked} == {expected}
 
 
 @pytest.mark.parametrize(
     "found",
     [
-        arms(100, blocks=1),
         arms(100, latency="10ms"),
         arms(100, work="1ms"),
         arms(100, invalid=True),
@@ -138,22 +212,22 @@ def test_the_cost_of_a_page_is_from_the_nearest_number_in_flight() -> None:
     ],
 )
 def test_other_rows_have_no_cost(found: list[Row]) -> None:
-    assert costs_near(frame(found), SITE, 100).empty
+    assert not known(frame(found), wanted(0, 0, 100))
 
 
 @pytest.mark.parametrize(
     ("factors", "invalid", "holds", "off"),
-    [((0.98, 0.97), False, True, 0.028), ((0.8, 0.8), False, True, 0.198), ((0.95, 1.05), False, False, 0.052),
+    [((0.98, 0.97), False, True, 0.028), ((0.8, 0.8), False, True, 0.198), ((0.95, 1.2), False, False, 0.202),
      ((1, 1), True, False, None)],
     ids=["as expected", "slower than expected", "the other one is faster", "no valid block"],
 )  # fmt: skip
 def test_a_verification_holds_unless_another_model_is_surely_faster(
     factors: tuple[float, float], invalid: bool, holds: bool, off: float | None
 ) -> None:
-    chosen = advice(wanted(50, 0, 10), rows_of(10))["models"][:2]
+    chosen = advice(wanted(50, 0, 10), rows_of(10)).models[:2]
     found = [
-        arm_row(one["strategy"], latency="50ms", in_flight=10, number=n, invalid=invalid,
-                pages_per_s=one["pages_per_s"][0] * factor * (1 + n / 1000))
+        arm_row(one.strategy, latency="50ms", in_flight=10, number=n, invalid=invalid,
+                pages_per_s=one.pages_per_s[0] * factor * (1 + n / 1000))
         for one, factor in zip(chosen, factors, strict=True) for n in (1, 2, 3)
     ]  # fmt: skip
 
@@ -165,20 +239,51 @@ def test_a_verification_holds_unless_another_model_is_surely_faster(
     assert text.startswith("The choice holds" if holds else "The measurement does not confirm the choice")
 
 
+SOURCE = show.Source(
+    run="results/\x1b[31mx",
+    measured_at="2026-11-26T23:00:00.000+00:00",
+    machine_differs=["cpu Other 1, here Imaginary 9000"],
+    left_out={"a": "why"},
+)
+
+
+def said(asked: Wanted, found: list[Row]) -> str:
+    text = show.text(advice(asked, found), asked, SOURCE, 2, datetime(2026, 11, 28, 1, tzinfo=UTC))
+    return " ".join(text.split())
+
+
 def test_the_text_has_the_advice_and_its_basis_and_hostile_names_are_made_harmless() -> None:
-    basis = {"latency_ns": 80 * MS, "cpu_ns": 0, "in_flight": 500, "run": "results/\x1b[31mx", "left_out": {"a": "why"},
-             "measured_at": "2026-11-26T23:00:00.000+00:00",
-             "machine_differs": ["cpu Other 1, here Imaginary 9000"]}  # fmt: skip
+    text = said(wanted(80, 0, 500), rows_of(500))
 
-    text = show.text(advice(wanted(80, 0, 500), rows_of(500)) | basis, datetime(2026, 11, 28, 1, tzinfo=UTC))
-
-    assert text.startswith("Use native_asyncio for 80 ms latency, no CPU work per page, 500 in flight.")
+    assert text.startswith(
+        "For 80 ms latency, no CPU work per page, 500 in flight: use native_asyncio, one process with 500 in flight."
+    )
     for part in (
         "a: left out, why.",
         "another machine: cpu Other 1, here Imaginary 9000.",
-        "with 500 in flight",
+        "Latency-bound: N / L gives 6,250 pages/s, and a core is 12 % busy.",
+        "are within 10 %; native_asyncio has the shortest program of them (100 lines).",
         "measured on 26 Nov 2026 (1 day ago)",
-        "equal",
+        "alike",
     ):
         assert part in text
     assert "\x1b" not in text
+
+
+def test_the_text_of_processes_says_what_a_core_gives_and_how_long_a_fetch_waits() -> None:
+    text = said(wanted(300, MS, 2000), rows_everywhere())
+
+    for part in (
+        "use process_pool, 8 processes with 250 in flight each.",
+        "CPU-bound: one core gives 980 of 6,640 pages/s.",
+        "2 cores, which this machine has, give 1,830 pages/s.",
+        "With all 2,000 a fetch takes 1.1 s instead of 300 ms.",
+    ):
+        assert part in text
+
+
+def test_a_refusal_to_advise_says_why() -> None:
+    assert said(wanted(0.2, 0, 1), rows_of(1)).startswith(
+        "For 200 µs latency, no CPU work per page, 1 in flight: no recommendation. Fetches are so short here that"
+    )
+    assert ALIKE == 1.10, "the text says 10 %"

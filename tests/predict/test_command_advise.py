@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,36 @@ import pytest
 
 from inflight.bench.commands import advise as advise_command
 from inflight.bench.measure import host
+from inflight.bench.plan.trial import Trial
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
 from tests.cli.command import call, inflight
-from tests.laboratory import Laboratory, models, only_run
-from tests.made_rows import edited
+from tests.laboratory import Answer, Laboratory, models, only_run
+from tests.made_rows import edited, held_row
 from tests.predict.test_advice import rows_of
 from tests.runs.made_runs import saved
 
 COSTS = {"callbacks": 20_000, "generators": 44_000, "native_asyncio": 90_000, "thread_pool": 60_000}
 
 
+MEASURED = COSTS | {"sequential": 25_000, "process_pool": 100_000}
+
+
 def costs_of(models: dict[str, int]) -> list[Row]:
     """Make a run with these costs of a page in nanoseconds, with few and with many in flight."""
     return [row for in_flight in (1, 10, 100) for row in rows_of(in_flight, models=models)]
+
+
+def costs(**changes: Any) -> Answer:
+    """Answer blocks with the costs, and memory with a line."""
+    blocks = models(MEASURED, **changes)
+
+    def answer(trial: Trial, calibrates: bool) -> Iterable[Row]:
+        if trial.kind != "memory":
+            return blocks(trial, calibrates)
+        return [held_row(trial.name, trial.workload.in_flight, (16_000, 0, 0, 0))]
+
+    return answer
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +63,9 @@ def results(tmp_path_factory: pytest.TempPathFactory, machine: dict[str, Any]) -
 
 
 def ask(out: Path, **changes: Any) -> int:
-    options: dict[str, Any] = {"latency": "30ms", "cpu": "0", "in_flight": 100, "folder": None, "verify": False}
+    options: dict[str, Any] = {
+        "latency": "30ms", "cpu": "0", "in_flight": 100, "folder": None, "verify": False, "tls": False
+    }  # fmt: skip
     return advise_command.run(**(options | {"as_json": True, "out": out} | changes))
 
 
@@ -64,11 +83,10 @@ def told(capsys: pytest.CaptureFixture[str]) -> Any:
 def test_it_goes_by_the_newest_run_of_this_machine_that_has_all_strategies(results: Path, told: Any) -> None:
     code, found = told(results, latency="0")
 
-    assert (code, found["advised"], found["alike"]) == (0, "callbacks", ["callbacks"])
+    assert (code, found["advised"]["strategy"], found["alike"]) == (0, "callbacks", ["callbacks"])
     assert Path(found["run"]).name == "20260101T000000000Z-here-map"
-    assert [one["strategy"] for one in found["models"]] == ["callbacks", "generators", "thread_pool", "native_asyncio"]
+    assert [one["strategy"] for one in found["models"]] == [*sorted(COSTS, key=COSTS.__getitem__), "process_pool"]
     assert found["models"][0]["pages_per_s"][0] == pytest.approx(50_000, rel=0.02)
-    assert found["left_out"] == {"sequential": "never has more than 1 in flight"}
 
 
 def test_a_run_of_another_machine_is_used_only_when_named_and_said(results: Path, told: Any) -> None:
@@ -82,7 +100,7 @@ def test_a_run_that_came_with_the_project_is_used_only_when_named_and_with_its_a
     laboratory: Laboratory, tmp_path: Path, machine: dict[str, Any]
 ) -> None:
     reference = saved(tmp_path / "reference" / "20260101T000000000Z-here-map", costs_of(COSTS), machine)
-    laboratory.answer = models(COSTS | {"sequential": 25_000})
+    laboratory.answer = costs()
     command = ("advise", "--latency", "0", "--in-flight", 100, "--out", tmp_path)
 
     named = call(*command, "--from", reference)
@@ -91,25 +109,26 @@ def test_a_run_that_came_with_the_project_is_used_only_when_named_and_with_its_a
         rf"^From: +{re.escape(str(reference))}, measured on 02 Jan 2026 \(\d+ days? ago\)$", named.out, re.MULTILINE
     )
     assert not laboratory.asked
-    assert call(*command).err.startswith(f"No run of this machine in {tmp_path} has the CPU time per page: measuring ")
+    assert call(*command).err.startswith(f"No run of this machine in {tmp_path} has the CPU time per page: measuring")
 
 
 def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
     laboratory: Laboratory, tmp_path: Path, machine: dict[str, Any]
 ) -> None:
     saved(tmp_path / "20260104T000000000Z-there-map", costs_of(COSTS), machine | {"usable_cores": 99})
-    laboratory.answer = models(COSTS | {"sequential": 25_000})
+    laboratory.answer = costs()
 
     done = call("advise", "--latency", "0", "--in-flight", 60, "--json", "--out", tmp_path)
 
     found = json.loads(done.out)
     own = rows.read(Path(found["run"]))
-    assert (done.code, found["advised"], found["alike"]) == (0, "callbacks", list(COSTS)[:1])
-    assert done.err.startswith(f"No run of this machine in {tmp_path} has the CPU time per page: measuring it with 60 ")
+    assert (done.code, found["advised"]["strategy"], found["alike"]) == (0, "callbacks", list(COSTS)[:1])
+    assert found["advised"]["memory_bytes"] == pytest.approx(60 * 16_000, rel=0.01)
+    assert done.err.startswith(f"No run of this machine in {tmp_path} has the CPU time per page: measuring it")
     assert "; this takes about " in done.err.splitlines()[0]
-    assert {(row.kind, row.workload.in_flight, row.workload.mean_latency_ns) for row in own} == {("arm", 60, 0)}
-    assert {row.arm for row in own} == {*COSTS, "callbacks again"}
-    assert {row.round for row in own} == {1, 2, 3, 4, 5}
+    blocks = [row for row in own if row.kind == "arm"]
+    assert {(row.workload.in_flight, row.workload.mean_latency_ns) for row in blocks} == {(10, 0), (100, 0)}
+    assert {row.strategy for row in blocks} == {*COSTS, "process_pool"}
 
     asked = len(laboratory.asked)
     again = call("advise", "--latency", "0", "--in-flight", 60, "--json", "--out", tmp_path)
@@ -120,7 +139,7 @@ def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
 def test_verify_measures_the_advised_model_and_the_next_one_on_that_very_workload(
     laboratory: Laboratory, results: Path, tmp_path: Path
 ) -> None:
-    laboratory.answer = models(COSTS, slower=1 / (1 - 0.3))
+    laboratory.answer = costs(slower=1 / (1 - 0.3))
     command = ("advise", "--latency", "20ms", "--cpu", "100us", "--in-flight", 8, "--verify", "--out", tmp_path)
     run = results / "20260101T000000000Z-here-map"
 
@@ -131,28 +150,59 @@ def test_verify_measures_the_advised_model_and_the_next_one_on_that_very_workloa
     assert (done.code, found["holds"]) == (0, True)
     assert found["off"] == pytest.approx(0.3, abs=0.002)
     assert {row.strategy for row in own} == {one["strategy"] for one in found["models"]}
-    assert told["advised"] in {row.strategy for row in own}
+    assert told["advised"]["strategy"] in {row.strategy for row in own}
     assert len(own) == 10
     assert {(row.workload.latency, row.workload.cpu, row.workload.in_flight) for row in own} == {("20ms", "100us", 8)}
 
 
 def test_an_interrupted_measurement_keeps_its_rows_and_gives_no_advice(laboratory: Laboratory, tmp_path: Path) -> None:
-    laboratory.answer, laboratory.interrupt_at = models(COSTS | {"sequential": 25_000}), 3
+    laboratory.answer, laboratory.interrupt_at = costs(), 3
 
     done = call("advise", "--latency", "30ms", "--in-flight", 20, "--out", tmp_path)
 
     assert (done.code, done.out) == (130, "")
-    assert {row.round for row in rows.read(only_run(tmp_path))} == {1, 2}
+    assert {row.trial for row in rows.read(only_run(tmp_path))}
 
 
 def test_the_command_answers_with_its_exit_code(results: Path) -> None:
     advised = call("advise", "--latency", "30ms", "--in-flight", 100, "--out", results)
     open_ = call(
-        "advise", "--latency", "100us", "--in-flight", 1, "--json", "--from", results / "20260102T000000000Z-here-part"
+        "advise", "--latency", "100us", "--in-flight", 2, "--json", "--from", results / "20260101T000000000Z-here-map"
     )
 
-    assert (advised.code, advised.out.split()[0]) == (0, "Use")
+    assert advised.code == 0
+    assert "use native_asyncio, one process with 100 in" in advised.out
     assert (open_.code, json.loads(open_.out)["advised"]) == (3, None)
+
+
+def test_a_run_without_costs_near_the_number_in_flight_is_refused(results: Path) -> None:
+    done = call("advise", "--latency", "0", "--in-flight", 900, "--from", results / "20260101T000000000Z-here-map")
+
+    assert done.code == 2
+    assert done.err.endswith("has no CPU time per page, without latency and CPU work, at about 900 in flight\n")
+
+
+def test_over_https_costs_and_memory_over_tls_are_measured(laboratory: Laboratory, tmp_path: Path) -> None:
+    laboratory.answer = costs()
+
+    done = call("advise", "--latency", "0", "--in-flight", 100, "--tls", "--json", "--out", tmp_path)
+
+    found = json.loads(done.out)
+    assert (done.code, found["tls"], found["advised"]["strategy"]) == (0, True, "callbacks")
+    assert all(trial.workload.tls for trial in laboratory.asked)
+    assert found["advised"]["memory_bytes"] == pytest.approx(1_600_000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "numbers", "is_sequential"), [(1, {1, 10}, True), (100, {100, 1000}, False), (99, {10, 100}, False)]
+)
+def test_costs_are_measured_on_both_sides_of_the_number_in_flight(
+    in_flight: int, numbers: set[int], is_sequential: bool
+) -> None:
+    experiment = advise_command.costs(in_flight, tls=False)
+
+    assert set(experiment.throughput[0].in_flight) == numbers
+    assert ("sequential" in experiment.strategies) is is_sequential
 
 
 @pytest.mark.night
@@ -163,8 +213,7 @@ def test_a_real_measurement_is_kept_and_gives_the_advice_of_its_rows(tmp_path: P
 
     told = json.loads(done.out)
     assert {Path(told["run"]).parent, Path(told["verified"]["folder"]).parent} == {tmp_path}
-    assert {row.kind for row in rows.read(Path(told["run"]))} == {"arm"}
-    assert told["run_in_flight"] == 20
+    assert {row.kind for row in rows.read(Path(told["run"]))} == {"arm", "memory"}
     assert done.code == (0 if told["verified"]["holds"] and told["advised"] else 3)
     again = json.loads(call("advise", *words, "--from", told["run"]).out)
     assert {**again, "verified": None} == {**told, "verified": None}

@@ -72,7 +72,7 @@ def test_an_arm_whose_blocks_jump_has_a_range_above_the_last_stable_number() -> 
     callbacks, threads = models(with_cycles(frame(rows), rows))
 
     assert (callbacks.stable_up_to, threads.stable_up_to) == (None, 100)
-    assert threads.per_s(1000, Load(0, 0))[1:] == (pytest.approx(2500), pytest.approx(50_000))
+    assert threads.per_s(1000, Load(0, 0))[1:] == pytest.approx((2500, 50_000))
     assert [threads.cost(number).is_unstable for number in (50, 100, 101, 9999)] == [False, False, True, True]
 
 

@@ -50,7 +50,10 @@ def test_costs_are_those_without_latency_and_cpu_work_and_points_are_all() -> No
 
     assert {model["name"]: model["costs"] for model in found["models"]} == {
         "callbacks": [(100, *[pytest.approx(10 * US, rel=0.01)] * 3)],
-        "generators": [(10, *[pytest.approx(16 * US, rel=0.01)] * 3), (100, *[pytest.approx(20 * US)] * 3)],
+        "generators": [
+            (10, *[pytest.approx(16 * US, rel=0.01)] * 3),
+            (100, *[pytest.approx(20 * US, rel=0.01)] * 3),
+        ],
     }
     assert {model["stable"] for model in found["models"]} == {None}
     assert {tuple(point[:4]) for point in found["points"]} == {

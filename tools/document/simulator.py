@@ -16,8 +16,8 @@ LEAD = (
 
 
 def html(runs: Runs) -> str:
-    """Return the simulator of the newest ``quick``. Raises DocumentError."""
-    run = runs.newest("quick")
+    """Return the simulator of the newest ``map``, which has costs with 1 to 1,000 in flight. Raises DocumentError."""
+    run = runs.newest("map")
     if (body := fragment(run.lines)) is None:
         raise DocumentError(f"{run.folder} has nothing to simulate")
     return page(body, f"The costs are from this run: {run.source}")
