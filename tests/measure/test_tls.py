@@ -1,25 +1,31 @@
 """Crawls of https: planned, refused, measured, and told apart from others."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
 from inflight import strategies
 from inflight.bench.frame.frame import trials as table_of
 from inflight.bench.frame.ratios import cell_of
 from inflight.bench.measure import host, preflight
+from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.experiment import Experiment, parse
+from inflight.bench.plan.comparison import comparison
+from inflight.bench.plan.experiment import Experiment, ExperimentError, parse
 from inflight.bench.plan.trial import Trial
 from inflight.bench.plan.trials import expand, without_tls
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.kinds import Arm
 from inflight.bench.show import at_once
 from inflight.bench.show.answer import answer_of
 from inflight.bench.show.studies import Studies
+from inflight.fake_server.site import SiteConfig
 from tests.cli.command import call
 from tests.made_rows import edited, held_row
 from tests.patience import FOREVER_S
@@ -80,6 +86,39 @@ def test_what_asyncio_needs_over_tls_is_refused_where_it_does_not_fit(
 
     assert reasons.startswith("4 connections over TLS need 0.0 GB of memory with native_asyncio") is is_refused
     assert not preflight.shortages(over_tls("callbacks", "memory"))
+
+
+def test_arms_of_a_block_need_their_memory_over_tls_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {"in_flight": [4], "tls": [False, True], "site": {"links": 1}}
+    plain, block = plan(experiment("callbacks", "native_asyncio", "asyncio_tasks", throughput=[table], rounds=1))
+
+    def refused(available: int) -> dict[str, str]:
+        monkeypatch.setattr(preflight, "available_bytes", lambda: available)
+        assert preflight.shortages(plain) == {}
+        return {trial_id.split("/")[-2]: reason for trial_id, reason in preflight.shortages(block).items()}
+
+    both = 4 * (2 * 100_000 + 2 * 310_000)  # the placebo of callbacks is alive, too
+
+    assert refused(2 * both) == {}
+    assert refused(2 * both - 2).keys() == {"native_asyncio", "asyncio_tasks"}
+    assert refused(0)["callbacks"].startswith("8 connections over TLS need 0.0 GB of memory with callbacks, and 0.0")
+    assert (
+        "16 connections over TLS need 0.0 GB of memory with callbacks, native_asyncio, asyncio_tasks, and"
+        in (refused(0)["native_asyncio"])
+    )
+
+
+@pytest.mark.parametrize(("of_b", "is_refused"), [({"tls": True}, True), ({}, False)])
+def test_memory_over_tls_that_does_not_fit_is_refused_before_a_comparison(
+    of_b: dict[str, bool], is_refused: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(preflight, "available_bytes", lambda: 1_000_000_000)
+    a = Arm("native_asyncio", "native_asyncio", "compared")
+    compared = comparison(a, replace_fields(a, **of_b), SiteConfig(), ("memory",))
+
+    sentence = "--metric memory: 6,350 connections over TLS need 2.0 GB of memory with native_asyncio, and 0.5 GB can"
+    with pytest.raises(ExperimentError, match=sentence) if is_refused else nullcontext():
+        comparing.ready(compared, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["callbacks", "thread_pool", "native_asyncio"])
