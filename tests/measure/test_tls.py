@@ -26,6 +26,8 @@ from inflight.bench.show import at_once
 from inflight.bench.show.answer import answer_of
 from inflight.bench.show.studies import Studies
 from inflight.fake_server.site import SiteConfig
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
 from tests.cli.command import call
 from tests.made_rows import edited, held_row
 from tests.patience import FOREVER_S
@@ -134,6 +136,18 @@ def test_a_crawl_of_https_is_measured_and_names_its_openssl(name: str, kind: str
     assert "tls" not in other.to_json()
 
 
+def test_the_urls_of_a_server_have_the_scheme_of_their_port(fake: Server) -> None:
+    def schemes() -> list[str]:
+        return [base.partition(":")[0] for base in fake.bases]
+
+    fake.clear(tls=True)
+    assert set(schemes()) == {"https"}
+    fake.gates([False, True])
+    assert schemes() == ["http", "https"]
+    fake.clear()
+    assert set(schemes()) == {"http"}
+
+
 @pytest.mark.ci
 def test_arms_with_and_without_tls_are_in_one_block(tmp_path: Path) -> None:
     text = 'strategies = ["callbacks"]\nrounds = 1\n[[throughput]]\nin_flight = [4]\ncycles = 2\ntls = true\n'
@@ -165,3 +179,13 @@ def test_rows_of_https_are_told_apart_and_three_sizes_are_enough_for_them() -> N
     user = {over: at_once.slopes(studies, over_tls=over)["native_asyncio"] for over in (False, True)}
     assert user[True].estimate - user[False].estimate == pytest.approx(295_000, rel=0.01)
     assert any(line.startswith("Over TLS a fetch takes ") for line in answer_of(studies).sentences)
+
+
+@pytest.mark.parametrize("name", ["process_pool", "thread_pool", "native_asyncio"])
+@pytest.mark.parametrize("file", ["missing.pem", "empty.pem"])
+def test_a_file_of_cas_that_cannot_be_read_is_an_os_error_of_the_crawl(name: str, file: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").touch()
+    job = Job(("https://127.0.0.1:9/",), ca=str(tmp_path / file))
+
+    with pytest.raises(OSError, match=r"No such file|no certificate"):
+        strategies.load(name).crawl(job, Frontier(job))
