@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 from inflight.bench.measure.process import LAST_S, TICK_S, Runtime, TrialError, end, how_it_ended, output, pin, start
@@ -47,8 +48,8 @@ class Server:
     process: "subprocess.Popen[bytes]"
     ports: list[int]
     control: socket.socket
-    is_tls: bool = False
-    """Whether its ports are of https."""
+    tls_ports: frozenset[int] = frozenset()
+    """Those of its ports that are of https."""
     ceiling_per_s: float | None = None
     """Maximum responses per second, as measured by ``find_ceiling``; None: not measured."""
     limits: set[int] = field(default_factory=set)
@@ -67,7 +68,7 @@ class Server:
     @property
     def bases(self) -> list[str]:
         """The URLs without path, at all ports: clients with thousands of connections spread them over these."""
-        return [base_url(port, is_tls=self.is_tls) for port in self.ports]
+        return [base_url(port, is_tls=port in self.tls_ports) for port in self.ports]
 
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
         """Send one command and return the answer. Raises ServerError when it is refused or not answered."""
@@ -124,11 +125,12 @@ class Server:
         while (stats := self.stats())["in_flight"] + stats["connections"] and time.monotonic() < give_up_s:
             time.sleep(TICK_S)
         self.ports = self.tell("move", tls=tls)["ports"]
-        self.is_tls = tls
+        self.tls_ports = frozenset(self.ports) if tls else frozenset()
 
     def gates(self, are_tls: list[bool]) -> list[int]:
         """Continue at as many new ports, each behind a closed gate of its own, or of https; return the ports."""
         self.ports = self.tell("move", gates=are_tls)["ports"]
+        self.tls_ports = frozenset(compress(self.ports, are_tls))
         self.tell("pass", port=None)
         return self.ports
 

@@ -10,7 +10,6 @@ import gzip
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,10 @@ from inflight.bench.predict import simulator
 from inflight.bench.race import page as race
 from inflight.bench.rows import files
 from inflight.bench.rows.files import Row, read
+from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.show import folder as folders
 from inflight.bench.show import html, words
-from inflight.bench.show.answer import RunAnswer, answer_of, conditions
+from inflight.bench.show.answer import OVER_TLS_COLUMN, RunAnswer, answer_of, conditions
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import Picture, draw_svg, settings
 from inflight.bench.show.results import csv
@@ -90,8 +90,14 @@ def page(studies: Studies, tell: Callable[[str], None] = lambda _step: None, so_
     scripts = {"race": race.fragment(rows), "simulator": simulator.fragment(studies.lines)}
     what = _about(extras, machine)
     answer = answer_of(studies)
-    drawn = _plots(chain(studies.decision_pictures(), studies.pictures()), tell)
-    first = [column.name for column in answer.columns if column.name in drawn] or list(drawn)[:MAX_FIRST]
+    pictures = [*studies.decision_pictures(), *studies.pictures()]
+    drawn = _plots(pictures, tell)
+    plots = {column.name: column.name for column in answer.columns}
+    for picture in pictures:
+        if picture.name.startswith("memory") and picture.title.endswith(OVER_TLS):
+            plots[OVER_TLS_COLUMN] = picture.name  # a part of the study of memory
+    first = [plots[column.name] for column in answer.columns if plots[column.name] in drawn]
+    first = first or list(drawn)[:MAX_FIRST]
     # First the chapters that are open, then (``figures``) those that are folded.
     parts = [
         Chapter("answer", "The answer", _answer(studies, answer)),

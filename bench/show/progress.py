@@ -207,6 +207,7 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
     """Return a table of what has been measured so far; ``planned`` is the number of rows of each strategy at the end.
 
     CPU time per page is that of the workload with the least latency, pages per second that of the one with the most.
+    Memory of fetches over TLS has a column of its own, once there is a row of it.
     """
     timed = [row for row in rows if row.valid and row.IS_TIMED]
     timed.sort(key=lambda row: abs(row.workload.in_flight - words.USUAL_IN_FLIGHT))
@@ -221,15 +222,19 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
     fast = min(by_workload.values(), key=latency_ns, default=[])
     slow = max(by_workload.values(), key=latency_ns, default=[])
     width = name_width(planned)
+    has_tls = any(row.kind == "memory" and row.workload.tls for row in rows)
     lines = [
-        f"{'':{width}}  CPU time              memory",
-        f"{'':{width}}  per page   pages/s per fetch     done",
+        f"{'':{width}}  CPU time              memory{'  over TLS' if has_tls else ''}",
+        f"{'':{width}}  per page   pages/s per fetch{' per fetch' if has_tls else ''}     done",
     ]
     for name, total in [*planned.items()][:MAX_LINES]:
         mine = [row for row in rows if row.arm == name and row.IS_IN_TABLE]
         cost = _mean(units.duration, [row.measured.cpu_per_page_ns for row in fast if row.arm == name])
         rate = _mean(units.number, [row.measured.pages_per_s for row in slow if row.arm == name])
-        figures = f"{cost:>10}{rate:>10}{_memory_each(mine):>10}{f'{len(mine)}/{total}':>9}"
+        memory = f"{_memory_each(mine):>10}"
+        if has_tls:
+            memory += f"{_memory_each(mine, over_tls=True):>10}"
+        figures = f"{cost:>10}{rate:>10}{memory}{f'{len(mine)}/{total}':>9}"
         limits = "".join(dict.fromkeys(f"  ({row.reached})" for row in mine if row.reached))
         lines.append(f"{words.name(name):{width}}{figures}{limits}")
     if len(planned) > MAX_LINES:
@@ -244,11 +249,16 @@ def _mean(write: units.Write, values: Sequence[float]) -> str:
     return write(statistics.fmean(values), 2) if values else "-"
 
 
-def _memory_each(rows: Iterable[Row]) -> str:
-    """Write the memory per fetch in all layers: the slope of the table with most sizes; "-" of too few."""
+def _memory_each(rows: Iterable[Row], *, over_tls: bool = False) -> str:
+    """Write the memory per fetch in all layers: the slope of the table with most sizes; "-" of too few.
+
+    It is that of fetches over TLS, or of others.
+    """
     tables: dict[str, dict[int, int]] = {}
     for row in rows:
-        if row.valid and row.kind == "memory" and row.measured.held_disturbed is None:
+        if not row.valid or row.kind != "memory" or row.workload.tls != over_tls:
+            continue
+        if row.measured.held_disturbed is None:
             table = tables.setdefault(row.workload.id.replace(f"in_flight={row.workload.in_flight}", ""), {})
             with suppress(TypeError):  # a layer is unknown
                 table[row.measured.held_in_flight] = sum(
