@@ -13,7 +13,7 @@ import psutil
 from inflight.bench.measure import held, host, interpreters, memory, validity
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.expected import Answer, difference, root_paths
-from inflight.bench.measure.server import Server, ca_of, counted_between
+from inflight.bench.measure.server import Server, counted_between, job_of
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
 from inflight.bench.plan.trial import Trial
 from inflight.strategies.base import Job
@@ -86,14 +86,12 @@ run_trial = on_server(observe)
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:
     """Return the job of the worker. A fetch may take as long as the trial: ten thousand threads may need over 30 s."""
     workload = trial.workload
-    roots = root_paths(trial.site, workload.roots)
-    return Job(
-        roots=tuple(server.base + path for path in roots),
-        max_in_flight=workload.in_flight,
-        connection=workload.connection,
+    return job_of(
+        server.port,
+        root_paths(trial.site, workload.roots),
+        workload,
         timeout_ns=round(setting.deadline_s(trial) * 1e9),
         work_units=setting.work_units(trial),
-        ca=ca_of(is_tls=workload.tls),
     )
 
 
