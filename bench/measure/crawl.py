@@ -40,7 +40,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         delay_before_ns = host.run_delay_ns(worker.pid)
         server.tell("reset")
         before = counts(server, setting.cpus)
-        if trial.kind == "memory":
+        if trial.record.IS_HELD:
             held.observe(trial, server, worker, seen.measured, setting.budget_bytes)
         else:
             worker.send({"do": "crawl"})
@@ -52,7 +52,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         sizes = memory.process_layers(worker.pid)  # at rest
         seen.measured |= {key: sizes[key] for key in ("uss_bytes", "rss_bytes", "pss_bytes")}
         seen.measured["peak_threads"] = sampler.peak_threads
-        if trial.kind == "crawl":
+        if not trial.record.IS_HELD:
             seen.measured["samples"] = sampler.samples()
         if "released_ns" in seen.measured:
             seen.measured["drain_ns"] = crawled_ns - seen.measured.pop("released_ns")

@@ -28,17 +28,17 @@ def shortages(trial: Trial) -> dict[str, str]:
 def _lack(trial: Trial) -> str | None:
     """Return the limit that forbids one row of a trial, with the remedy; None when none does."""
     workload = trial.workload
+    if trial.record.IS_CRAWL:
+        arms = () if trial.block is None else trial.block.arms
+        gates = [(arm.in_flight, arm.connection == "per-fetch") for arm in arms]
+        return (
+            (_of_tls(trial) if workload.tls else None)
+            or limits.descriptor_shortage(workload.in_flight, per_fetch=_opens_again(trial))
+            or (limits.server_shortage(gates) if gates else None)
+            or _of_ports(trial.reachable)
+            or _of_threads(threads_needed(trial))
+        )
     match trial.kind:
-        case "crawl" | "memory" | "counts" | "arm":
-            arms = () if trial.block is None else trial.block.arms
-            gates = [(arm.in_flight, arm.connection == "per-fetch") for arm in arms]
-            return (
-                (_of_tls(trial) if workload.tls else None)
-                or limits.descriptor_shortage(workload.in_flight, per_fetch=_opens_again(trial))
-                or (limits.server_shortage(gates) if gates else None)
-                or _of_ports(trial.reachable)
-                or _of_threads(threads_needed(trial))
-            )
         case "open":
             return limits.descriptor_shortage(workload.users, per_fetch=False)
         case "idle" if workload.what == "thread":
@@ -93,9 +93,9 @@ def threads_allowed() -> int | None:
 
 def _opens_again(trial: Trial) -> bool:
     """Return whether a connection may be opened before the last one is closed: then a fetch may need two."""
-    workload = trial.workload
-    has_more = trial.kind == "arm" or workload.site.pages > workload.in_flight
-    return workload.connection == "per-fetch" and has_more
+    site = trial.site
+    has_more = site.endless or site.pages > trial.workload.in_flight
+    return trial.workload.connection == "per-fetch" and has_more
 
 
 @lru_cache

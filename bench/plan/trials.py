@@ -268,15 +268,16 @@ def trial_of(kind: Kind, number: int, workload: CrawlWorkload, strategy: Descrip
 
 def _crawl_ns(trial: Trial, strategy: Description) -> int:
     """Return about how long a crawl takes, or all crawls of a trial that counts."""
-    kind, workload, stack = trial.kind, trial.workload, strategy.stack
-    if kind == "counts":
+    workload = trial.workload
+    stack = strategy.stack
+    if trial.kind == "counts":
         return _COUNT_NS + int(workload.repeats) * _COUNTED_NS[stack]
     reachable = trial.reachable
     fetch_ns = _FETCH_NS[stack] + workload.cpu_ns
     if workload.tls and workload.connection == "per-fetch":
         fetch_ns += _HANDSHAKE_NS
-    if kind == "memory":
+    if trial.record.IS_HELD:
         fetch_ns += _HELD_THREAD_NS if strategy.threads_each and reachable > _CROWD_OF_THREADS else _HELD_NS
     waves = -(-workload.site.pages // reachable)
     crawl_ns = max(workload.site.pages * fetch_ns, round(waves * (workload.mean_latency_ns + fetch_ns)))
-    return int(_START_NS[stack] + crawl_ns + (_MEMORY_NS if kind == "memory" else 0))
+    return int(_START_NS[stack] + crawl_ns + (_MEMORY_NS if trial.record.IS_HELD else 0))

@@ -186,7 +186,7 @@ def reporting(
 
         def report(number: int, total: int, ended: Sequence[Row]) -> None:
             """Show the rows of a trial that has ended."""
-            with_line = [row for row in ended if not (has_table and row.valid and row.IS_IN_TABLE)]
+            with_line = [row for row in ended if not (has_table and row.valid and row.IS_CRAWL)]
             lines = step_lines(number, total, with_line, width)
             progress.finished(
                 "\n".join(lines),
@@ -226,7 +226,7 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
         f"{'':{width}}  per page   pages/s per fetch     done",
     ]
     for name, total in [*planned.items()][:MAX_LINES]:
-        mine = [row for row in rows if row.arm == name and row.IS_IN_TABLE]
+        mine = [row for row in rows if row.arm == name and row.IS_CRAWL]
         cost = _mean(units.duration, [row.measured.cpu_per_page_ns for row in fast if row.arm == name])
         rate = _mean(units.number, [row.measured.pages_per_s for row in slow if row.arm == name])
         figures = f"{cost:>10}{rate:>10}{_memory_each(mine):>10}{f'{len(mine)}/{total}':>9}"
@@ -248,7 +248,7 @@ def _memory_each(rows: Iterable[Row]) -> str:
     """Write the memory per fetch in all layers: the slope of the table with most sizes; "-" of too few."""
     tables: dict[str, dict[int, int]] = {}
     for row in rows:
-        if row.valid and row.kind == "memory" and row.measured.held_disturbed is None:
+        if row.valid and row.IS_HELD and row.measured.held_disturbed is None:
             table = tables.setdefault(row.workload.id.replace(f"in_flight={row.workload.in_flight}", ""), {})
             with suppress(TypeError):  # a layer is unknown
                 table[row.measured.held_in_flight] = sum(
