@@ -245,11 +245,14 @@ def _mean(write: units.Write, values: Sequence[float]) -> str:
 
 
 def _memory_each(rows: Iterable[Row]) -> str:
-    """Write the memory per fetch in all layers: the slope of the table with most sizes; "-" of too few."""
+    """Write the memory per fetch in all layers: the slope over the sizes held; "-" for too few.
+
+    Sizes are those of one use of connections: that with most of them.
+    """
     tables: dict[str, dict[int, int]] = {}
     for row in rows:
         if row.valid and row.IS_HELD and row.measured.held_disturbed is None:
-            table = tables.setdefault(row.workload.id.replace(f"in_flight={row.workload.in_flight}", ""), {})
+            table = tables.setdefault(row.workload.connections, {})
             with suppress(TypeError):  # a layer is unknown
                 table[row.measured.held_in_flight] = sum(
                     getattr(row.measured, f"held_{layer}") - getattr(row.measured, f"base_{layer}") for layer in _LAYERS
