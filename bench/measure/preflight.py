@@ -51,8 +51,8 @@ def _lack(trial: Trial) -> str | None:
 def _of_tls(trial: Trial) -> str | None:
     """Describe why a crawl of https cannot be: its strategy, or the memory that it needs; None if it can."""
     model = trial.models[trial.name]
-    if model.no_tls:
-        return f"{model.name} cannot crawl https: {model.no_tls}"
+    if model.tls_lack:
+        return f"{model.name} {model.tls_lack}"
     needed, usable = trial.reachable * model.tls_bytes_each, available_bytes() / 2  # the other half is the server's
     if needed <= usable:
         return None
