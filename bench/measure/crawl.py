@@ -1,8 +1,10 @@
 """A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked.
 
-``run_trial`` is the function of the kinds crawl and memory (``measure.run``). The worker (``worker.crawl``) counts and
-times its fetches; here are read the counts of the server and of the kernel before and after, samples of the worker
-during the crawl, and its memory after it. In a memory trial the server holds all responses meanwhile (``held``).
+``run_trial`` is the function of the kinds crawl and memory: ``measure.run`` calls it for each trial, with a server that
+runs and that the trials of a run share, while the harness is on the core of that server. The worker (``worker.crawl``)
+counts and times its fetches; here are read the counts of the server and of the kernel before and after, samples of the
+worker during the crawl, and its memory after it. In a memory trial the server holds all responses meanwhile (``held``).
+``race.demo`` runs its crawls the same way, and the pytest plug-in derives the same figures from its own.
 """
 
 import time
@@ -31,6 +33,10 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
 
     The order of events: start the worker, read all counts, crawl, read them again, read the memory of the worker at
     rest, ask it for its report. Then its answer is compared and the checks are judged.
+
+    ``conduct`` calls it and makes the row of what is in ``seen`` when it returns, or when it raises: so each reading is
+    recorded as soon as it is there. ``released_ns`` is when the gate of a memory trial was opened, on the clock of the
+    harness; it is in no row.
     """
     workload = trial.workload
     server.configure(trial.site, tls=workload.tls)
