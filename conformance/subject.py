@@ -29,7 +29,7 @@ class Subject:
         self.max_in_flight = described.most_in_flight or 10**6
         """Maximum number of fetches that the model can keep in flight."""
         self.limits = exceptions.limits_of(name)
-        self.no_tls = described.no_tls
+        self.tls_lack = described.tls_lack
         self.serve: Callable[..., Server] = servers.serve
         self.serve_tls: Callable[..., Server] = servers.serve_tls
 
@@ -49,8 +49,8 @@ class Subject:
 
     def needs_tls(self) -> None:
         """Skip the test for a strategy that cannot crawl https."""
-        if self.no_tls:
-            pytest.skip(f"it cannot crawl https: {self.no_tls}")
+        if self.tls_lack:
+            pytest.skip(f"it {self.tls_lack}")
 
     def limited(self, paths: Iterable[str]) -> list[str]:
         """Return the paths at which the library has a limit."""

@@ -296,7 +296,7 @@ def execute(
     # How many rows each strategy will have in the table that the progress shows. Zeros first, so that strategies are
     # in the order of the experiment; ``+planned`` drops those that stay zero.
     planned = Counter(dict.fromkeys(experiment.strategies, 0))
-    planned.update(part.name for trial in trials if trial.record.IS_IN_TABLE for part in row_trials(trial))
+    planned.update(part.name for trial in trials if trial.record.IS_CRAWL for part in row_trials(trial))
     interrupted = False
     try:
         with interruptible(), reporting(waiting, +planned, measured) as report:

@@ -28,17 +28,17 @@ def shortages(trial: Trial) -> dict[str, str]:
 def _lack(trial: Trial) -> str | None:
     """Return the limit that forbids one row of a trial, with the remedy; None when none does."""
     workload = trial.workload
+    if trial.record.IS_CRAWL:
+        arms = () if trial.block is None else trial.block.arms
+        gates = [(arm.in_flight, arm.connection == "per-fetch") for arm in arms]
+        return (
+            tls_shortage(trial)
+            or limits.descriptor_shortage(workload.in_flight, per_fetch=_opens_again(trial))
+            or (limits.server_shortage(gates) if gates else None)
+            or _of_ports(trial.reachable)
+            or _of_threads(threads_needed(trial))
+        )
     match trial.kind:
-        case "crawl" | "memory" | "counts" | "arm":
-            arms = () if trial.block is None else trial.block.arms
-            gates = [(arm.in_flight, arm.connection == "per-fetch") for arm in arms]
-            return (
-                tls_shortage(trial)
-                or limits.descriptor_shortage(workload.in_flight, per_fetch=_opens_again(trial))
-                or (limits.server_shortage(gates) if gates else None)
-                or _of_ports(trial.reachable)
-                or _of_threads(threads_needed(trial))
-            )
         case "open":
             return limits.descriptor_shortage(workload.users, per_fetch=False)
         case "idle" if workload.what == "thread":
@@ -56,8 +56,8 @@ def tls_shortage(trial: Trial) -> str | None:
     if not trial.workload.tls:
         return None
     model = trial.models[trial.name]
-    if model.no_tls:
-        return f"{model.name} cannot crawl https: {model.no_tls}"
+    if model.tls_lack:
+        return f"{model.name} {model.tls_lack}"
     together = row_trials(trial.block) if trial.block else [trial]
     together = [part for part in together if part.workload.tls and _tls_bytes(part) <= _tls_bytes(trial)]
     needed, usable = sum(map(_tls_bytes, together)), available_bytes() / 2  # the other half is the server's
@@ -107,9 +107,9 @@ def threads_allowed() -> int | None:
 
 def _opens_again(trial: Trial) -> bool:
     """Return whether a connection may be opened before the last one is closed: then a fetch may need two."""
-    workload = trial.workload
-    has_more = trial.kind == "arm" or workload.site.pages > workload.in_flight
-    return workload.connection == "per-fetch" and has_more
+    site = trial.site
+    has_more = site.endless or site.pages > trial.workload.in_flight
+    return trial.workload.connection == "per-fetch" and has_more
 
 
 @lru_cache

@@ -224,6 +224,8 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
     study = part.study
     if study.measure == "median":
         figure = study.order or study.figures[-1]
+        if figure not in part.names:  # no trial got that far
+            return None
         valid = part.valid.dropna(subset=figure)
         values = zip(valid["line"].map(base), valid[figure], strict=True)
         listed = {line: Entry(figure_of(figure).write(value, 2), {"estimate": value}) for line, value in values}

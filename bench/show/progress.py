@@ -186,7 +186,7 @@ def reporting(
 
         def report(number: int, total: int, ended: Sequence[Row]) -> None:
             """Show the rows of a trial that has ended."""
-            with_line = [row for row in ended if not (has_table and row.valid and row.IS_IN_TABLE)]
+            with_line = [row for row in ended if not (has_table and row.valid and row.IS_CRAWL)]
             lines = step_lines(number, total, with_line, width)
             progress.finished(
                 "\n".join(lines),
@@ -228,7 +228,7 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
         f"{'':{width}}  per page   pages/s per fetch{' per fetch' if has_tls else ''}     done",
     ]
     for name, total in [*planned.items()][:MAX_LINES]:
-        mine = [row for row in rows if row.arm == name and row.IS_IN_TABLE]
+        mine = [row for row in rows if row.arm == name and row.IS_CRAWL]
         cost = _mean(units.duration, [row.measured.cpu_per_page_ns for row in fast if row.arm == name])
         rate = _mean(units.number, [row.measured.pages_per_s for row in slow if row.arm == name])
         memory = f"{_memory_each(mine):>10}"
@@ -250,16 +250,16 @@ def _mean(write: units.Write, values: Sequence[float]) -> str:
 
 
 def _memory_each(rows: Iterable[Row], *, over_tls: bool = False) -> str:
-    """Write the memory per fetch in all layers: the slope of the table with most sizes; "-" of too few.
+    """Write the memory per fetch in all layers: the slope over the sizes held; "-" for too few.
 
-    It is that of fetches over TLS, or of others.
+    It is that of fetches over TLS, or of others. Sizes are those of one use of connections: that with most of them.
     """
     tables: dict[str, dict[int, int]] = {}
     for row in rows:
         if not row.valid or row.kind != "memory" or row.workload.tls != over_tls:
             continue
         if row.measured.held_disturbed is None:
-            table = tables.setdefault(row.workload.id.replace(f"in_flight={row.workload.in_flight}", ""), {})
+            table = tables.setdefault(row.workload.connections, {})
             with suppress(TypeError):  # a layer is unknown
                 table[row.measured.held_in_flight] = sum(
                     getattr(row.measured, f"held_{layer}") - getattr(row.measured, f"base_{layer}") for layer in _LAYERS

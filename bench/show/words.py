@@ -16,6 +16,7 @@ from zlib import crc32
 from inflight.bench import units
 from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.rows.parts import AGAIN, REACHED
+from inflight.bench.rows.records import RECORDS
 
 if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
@@ -48,8 +49,6 @@ USUAL_IN_FLIGHT = 100
 """Of several numbers in flight, the nearest to this one stands for all."""
 USUAL: dict[str, Any] = {"cpu": "0", "connection": "keep-alive"}
 """Values that are not worth a word."""
-GATED = ("memory", "swarm")
-"""Kinds of trials without a latency: the gate holds every response."""
 
 
 class NotInRunError(ValueError):
@@ -141,7 +140,7 @@ def workload(kind: str, values: Mapping[str, Any]) -> str:
             continue
         if key != "latency":
             texts.append(value_name(key, values[key]))
-        elif kind not in GATED:
+        elif not RECORDS[kind].IS_HELD:
             texts.append(f"{value_name(key, values[key])} latency")
     return join(", ", *texts)
 
