@@ -152,7 +152,9 @@ class Check:
 def import_failure(strategy: str, limit_s: float) -> str | None:
     """Import the strategy in a process of its own; return a sentence if that fails."""
     ((_, ending),) = run_tasks([strategy], _import, 1, limit_s)
-    return _placed(ending).lines[0] if ending.outcome == "failed" else None
+    if ending.hung:
+        return f"{ending.lines[0]}, in {place_of(_frames(ending.traceback))}"
+    return ending.lines[0] if ending.outcome == "failed" else None
 
 
 def _import(strategy: str) -> Ending:
@@ -166,17 +168,24 @@ def _import(strategy: str) -> Ending:
 
 
 def _placed(ending: Ending) -> Ending:
-    """Say where a task hangs, and whether it blocks an event loop; keep the stack down to the test."""
+    """Say how a task ended its process; of one that hangs, where, and whether it blocks an event loop."""
     if not ending.hung:
-        return ending
+        is_dead = ending.outcome == "failed" and not ending.traceback
+        return replace(ending, lines=(say("crawl returns", f"it {ending.lines[0]}"),)) if is_dead else ending
     above_test = re.match(r".*? in test_\w+|.*", ending.traceback, re.DOTALL)
     stack = above_test[0] if above_test else ""
-    frames = [Frame(each["file"], int(each["line"]), each["function"]) for each in FRAME.finditer(stack)]
+    frames = _frames(stack)
     place = f" in {place_of(frames)}" if frames else ""
     observed = f"none{place}"
     if is_blocked_loop(frames):
         observed = f"none: the event loop is blocked{place}: a blocking call in a coroutine?"
-    return replace(ending, lines=(say(f"an end {ending.lines[0]}", observed),), traceback=stack)
+    expected = ending.lines[0].replace("did not end", "an end")
+    return replace(ending, lines=(say(expected, observed),), traceback=stack)
+
+
+def _frames(stack: str) -> list[Frame]:
+    """Return the frames of a stack as faulthandler writes it."""
+    return [Frame(each["file"], int(each["line"]), each["function"]) for each in FRAME.finditer(stack)]
 
 
 def text_of(value: object) -> str:

@@ -14,8 +14,6 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext
 from typing import Generic, Literal, TypeVar
 
-from inflight.conformance import say
-
 T = TypeVar("T")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 """prctl(2)."""
@@ -75,9 +73,9 @@ class _Child(Generic[T]):
         if code == -signal.SIGALRM:
             self.stack.seek(0)
             stack = self.stack.read().decode(errors="replace")
-            return Ending("failed", (f"within {self.limit_s:g} s",), traceback=stack, hung=True)
+            return Ending("failed", (f"did not end within {self.limit_s:g} s",), traceback=stack, hung=True)
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return Ending("failed", (say("crawl returns", f"it ended the process: {how}"),))
+        return Ending("failed", (f"ended the process: {how}",))
 
     def end(self) -> None:
         """Kill the process with all that it has started."""

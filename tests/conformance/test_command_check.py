@@ -194,7 +194,7 @@ def test_the_limit_holds_for_the_import_too(tmp_path: Path) -> None:
 
     done = inflight("check", "./mine.py", "--timeout", "5s", folder=tmp_path)
 
-    assert done.sentence == "mine cannot be imported: expected an end within 5 s — observed none in mine.py:4"
+    assert done.sentence == "mine cannot be imported: did not end within 5 s, in mine.py:4"
 
 
 def test_what_a_file_prints_is_no_part_of_the_result(tmp_path: Path) -> None:
