@@ -29,7 +29,7 @@ from inflight.bench.measure import run as runs
 from inflight.bench.measure.server import ServerError
 from inflight.bench.measure.swarm.layout import LayoutError
 from inflight.bench.measure.trial import Hosting
-from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, named
+from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, named, preset_names
 from inflight.bench.plan.judge import MAX_ROUNDS, check_distinct, judged, need, whole
 from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.plan.trials import estimate_ns, remarks
@@ -49,6 +49,8 @@ WIDEST = 120
 """Maximum width of what --dry-run prints."""
 RESUME = "continue: inflight run --resume {}"
 """How to go on after an interruption."""
+BESIDE = "native_asyncio"
+"""The strategy beside a client that runs alone in a preset."""
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command as Ctrl-C does."""
 
@@ -107,6 +109,8 @@ def run(
         if resume is None
         else _interrupted(resume)
     )
+    if resume is None and (name is None or name in preset_names()):
+        experiment = _beside_asyncio(experiment)
     most_bytes = budget_bytes(memory_budget)
     trials = runs.plan(experiment, installed=not dry_run)
     if dry_run:
@@ -209,6 +213,15 @@ def experiment_of(
     if tls:
         experiment = experiment.over_tls()
     return experiment if rounds is None else experiment.cut_to(whole(rounds, 1, MAX_ROUNDS, where("rounds")))
+
+
+def _beside_asyncio(experiment: Experiment) -> Experiment:
+    """Return the experiment with native_asyncio before a client from elsewhere that is alone: figures need another."""
+    groups = [strategies.describe(name).group for name in experiment.strategies]
+    if groups != [strategies.ELSEWHERE]:
+        return experiment
+    say(f"{BESIDE} runs beside {experiment.strategies[0]}, so that they can be compared")
+    return replace(experiment, strategies=(BESIDE, *experiment.strategies))
 
 
 def _interrupted(folder: Path) -> Experiment:

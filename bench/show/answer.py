@@ -87,7 +87,7 @@ class ModelPair:
     first: str
     other: str
     clauses: Mapping[str, Entry]
-    """What is known on fast sites, on slow sites, and of memory, without TLS and over it."""
+    """What is known on fast sites, on slow sites, of memory without TLS and over it, and of a limit of the first one."""
     sentence: str
     """All clauses, behind a head."""
 
@@ -322,6 +322,7 @@ def _against(studies: Studies, first: str, other: str) -> ModelPair:
         "fast": _timed(studies, "cpu", titles),
         "slow": _timed(studies, "throughput", titles),
         **_memory(studies, titles),
+        "in_flight": _reached(studies, first),
     }
     known = {name: clause for name, clause in clauses.items() if clause is not None}
     head = SENTENCES["threads_against" if is_usual else "against"].format(*titles)
@@ -413,6 +414,14 @@ def _less_memory(known: Mapping[str, Any], titles: Mapping[str, str], table: Map
             "ratio": ratio,
         },
     )
+
+
+def _reached(studies: Studies, model: str) -> Entry | None:
+    """Say how many fetches a client with a limit of its own kept in flight in the blocks, where it reached it."""
+    for row in studies.rows:
+        if row.reached and row.kind == "arm" and base(row.arm) == model:
+            return Entry(SENTENCES["reached"].format(row.reached), {"most": row.measured.reached_in_flight})
+    return None
 
 
 def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[str, str]) -> Entry:

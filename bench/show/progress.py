@@ -27,6 +27,8 @@ from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED, wants_colour, w
 
 TRUST_NS = 5_000_000_000
 """Weight of the plan's estimate, as measured time, so that one unusual first step does not decide."""
+MUCH_SLOWER = 1.5
+"""Factor to the announced time from which a new one is announced."""
 MIN_NAME, _WHERE = 16, 34
 """Width in characters of the name of a strategy, at least, and of its workload."""
 MAX_LINES, MIN_SIZES = 20, 3
@@ -71,10 +73,13 @@ class Progress:
     """Actual time of the timed steps."""
     elapsed_ns: int = 0
     """Time so far, at the end of the last step."""
+    announced_ns: float = field(init=False)
+    """How long all steps take, as the user was told last."""
     _began_ns: int = field(init=False)
 
     def __post_init__(self) -> None:
         self._began_ns = self.clock()
+        self.announced_ns = self.ahead_ns
 
     @property
     def left_ns(self) -> float:
@@ -88,6 +93,10 @@ class Progress:
             self.behind_ns += expected_ns
             self.took_ns += lap_ns
         self.done, self.ahead_ns, self.now = self.done + 1, max(0, self.ahead_ns - expected_ns), now
+        all_ns = self.elapsed_ns + self.left_ns
+        if self.ahead_ns and all_ns > MUCH_SLOWER * self.announced_ns + TRUST_NS:
+            self.announced_ns = all_ns
+            line = f"{line}\nslower than expected: about {minutes(all_ns)} in all".lstrip("\n")
         self.put(line, self.sentence())
 
     def repeated(self, line: str) -> None:

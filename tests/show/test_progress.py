@@ -204,6 +204,16 @@ def test_a_single_short_trial_does_not_decide_the_pace() -> None:
     assert 99 * S < steps.left_ns < 99 * 5 * S
 
 
+def test_a_run_that_is_much_slower_than_announced_says_so_once() -> None:
+    lines: list[str] = []
+    steps = Progress(10, 10 * S, clock=ticking(0, 10, 11, 12), put=lambda line, _: lines.append(line))
+    for name in "abc":
+        steps.finished(name, S)
+
+    assert lines[0] == "a\nslower than expected: about 0:32 in all"
+    assert "slower" not in lines[2]
+
+
 def test_a_skipped_trial_counts_and_a_repeated_one_does_not() -> None:
     skipped, repeated = progress(2, 200, 1), progress(2, 20, 10)
     skipped.finished("", 100 * S, is_skipped=True)
