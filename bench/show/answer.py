@@ -252,7 +252,7 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
         elif line in baselines:
             text = f"1x ({text})"
         entries[base(line)] = Entry(text, figures)
-    heads = [SENTENCES.get(f"head_{name}", study.title), part.head(column)]
+    heads = [SENTENCES.get(f"head_{name}", study.title), words.join(", ", part.head(column), part.name)]
     if ratios:
         heads.append("next run (90 %)")
     return Criterion(name, tuple(heads), entries)

@@ -44,6 +44,8 @@ WORKLOAD = (
     *("arguments", "variables", "through_shared"),
 )
 """The values that name a workload, in order."""
+USUAL_BODY_BYTES = 1200
+"""The size of pages that is not worth a word."""
 USUAL_IN_FLIGHT = 100
 """Of several numbers in flight, the nearest to this one stands for all."""
 USUAL: dict[str, Any] = {"cpu": "0", "connection": "keep-alive"}
@@ -143,6 +145,9 @@ def workload(kind: str, values: Mapping[str, Any]) -> str:
             texts.append(value_name(key, values[key]))
         elif kind not in GATED:
             texts.append(f"{value_name(key, values[key])} latency")
+    body_bytes = (values.get("site") or {}).get("body_bytes", USUAL_BODY_BYTES)
+    if body_bytes != USUAL_BODY_BYTES:
+        texts.append(value_name("site", {"body_bytes": body_bytes}))
     return join(", ", *texts)
 
 
