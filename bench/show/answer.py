@@ -6,6 +6,7 @@ throughput, memory and so on, each the first part of a study in its usual worklo
 texts.toml. Every figure of its sentences is in ``as_json``.
 """
 
+import json
 import math
 import textwrap
 import tomllib
@@ -252,7 +253,8 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
         elif line in baselines:
             text = f"1x ({text})"
         entries[base(line)] = Entry(text, figures)
-    heads = [SENTENCES.get(f"head_{name}", study.title), words.join(", ", part.head(column), part.name)]
+    body = words.body("arm", {"site": json.loads(part.lines["site"].iloc[0])})
+    heads = [SENTENCES.get(f"head_{name}", study.title), words.join(", ", part.head(column), body)]
     if ratios:
         heads.append("next run (90 %)")
     return Criterion(name, tuple(heads), entries)

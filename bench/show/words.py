@@ -145,10 +145,13 @@ def workload(kind: str, values: Mapping[str, Any]) -> str:
             texts.append(value_name(key, values[key]))
         elif kind not in GATED:
             texts.append(f"{value_name(key, values[key])} latency")
-    body_bytes = (values.get("site") or {}).get("body_bytes", USUAL_BODY_BYTES)
-    if body_bytes != USUAL_BODY_BYTES:
-        texts.append(value_name("site", {"body_bytes": body_bytes}))
     return join(", ", *texts)
+
+
+def body(kind: str, values: Mapping[str, Any]) -> str:
+    """Write the size of the pages of a block: ``body bytes 5000``; nothing if it is usual, or the kind another one."""
+    body_bytes = values.get("site", {}).get("body_bytes", USUAL_BODY_BYTES)
+    return "" if kind != "arm" or body_bytes == USUAL_BODY_BYTES else value_name("site", {"body_bytes": body_bytes})
 
 
 def in_flight(number: int) -> str:

@@ -31,11 +31,11 @@ def test_a_grid_has_the_strategies_and_the_site_of_quick() -> None:
     grid, quick = cross({"--cpu": ["1ms"]}, names()), load("quick", names())
 
     assert grid.strategies == quick.strategies
-    assert [workload.site for _, workload in grid.cells()] == [quick.cells()[0][1].site]
+    assert [workload.site for _, workload in grid.cells()] == [quick.throughput[0].workloads("")[0].site]
 
 
-def test_the_smallest_body_is_that_of_a_page_with_its_links_only() -> None:
-    site = Site(SiteConfig(pages=100, endless=True, body_bytes=1))
+def test_the_smallest_body_has_room_for_all_links() -> None:
+    site = Site(SiteConfig(pages=10_000, endless=True, body_bytes=MIN_BODY_BYTES))
 
     assert site.page(site.first).body_bytes == MIN_BODY_BYTES
 
