@@ -35,13 +35,28 @@ def cross(given: Mapping[str, Sequence[str]], known_strategies: Iterable[str]) -
     lists = {option: _read(option, texts) for option, texts in given.items()}
     size = prod(map(len, lists.values()))
     need(size <= MAX_WORKLOADS, f"the lists have {size:,} combinations, limit {MAX_WORKLOADS}; leave out some values")
-    common = {key: lists[option] for option, key in (("--in-flight", "in_flight"), ("--cpu", "cpu")) if option in lists}
-    sites = [{"body_bytes": size_bytes} for size_bytes in lists.get("--body", [])] or [{}]
+    common = {}
+    if "--in-flight" in lists:
+        common["in_flight"] = lists["--in-flight"]
+    if "--cpu" in lists:
+        common["cpu"] = lists["--cpu"]
+    sites: list[dict[str, int]] = [{}]
+    if "--body" in lists:
+        sites = [{"body_bytes": size_bytes} for size_bytes in lists["--body"]]
     tables = []
     for site, latency in product(sites, lists.get("--latency", ["0"])):
         cycles = CYCLES if latency == "0" else 1
-        tables.append(common | {"latency": [latency], "cycles": cycles, "site": site})
-    return parse({"rounds": ROUNDS, "throughput": tables}, NAME, known_strategies, NAME)
+        varied = {
+            "latency": [latency],
+            "cycles": cycles,
+            "site": site,
+        }
+        tables.append(common | varied)
+    values = {
+        "rounds": ROUNDS,
+        "throughput": tables,
+    }
+    return parse(values, NAME, known_strategies, NAME)
 
 
 def _read(option: str, texts: Sequence[str]) -> list[Any]:
