@@ -6,6 +6,7 @@ throughput, memory and so on, each the first part of a study in its usual worklo
 texts.toml. Every figure of its sentences is in ``as_json``.
 """
 
+import json
 import math
 import textwrap
 import tomllib
@@ -87,7 +88,7 @@ class ModelPair:
     first: str
     other: str
     clauses: Mapping[str, Entry]
-    """What is known on fast sites, on slow sites, of memory without TLS and over it, and of a limit of the first one."""
+    """What is known on fast and on slow sites, of memory without TLS and over it, and of a limit of the first one."""
     sentence: str
     """All clauses, behind a head."""
 
@@ -255,7 +256,8 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
         elif line in baselines:
             text = f"1x ({text})"
         entries[base(line)] = Entry(text, figures)
-    heads = [SENTENCES.get(f"head_{name}", study.title), part.head(column)]
+    body = words.body("arm", {"site": json.loads(part.lines["site"].iloc[0])})
+    heads = [SENTENCES.get(f"head_{name}", study.title), words.join(", ", part.head(column), body)]
     if ratios:
         heads.append("next run (90 %)")
     return Criterion(name, tuple(heads), entries)

@@ -311,7 +311,8 @@ def trial_line(number: int, total: int, row: Row, width: int = MIN_NAME) -> str:
 
 def _where(row: Row) -> str:
     """Return the workload of a trial in words."""
-    return words.join(", ", row.PREFIX, words.workload(row.kind, msgspec.to_builtins(row.workload)))
+    values = msgspec.to_builtins(row.workload)
+    return words.join(", ", row.PREFIX, words.workload(row.kind, values), words.body(row.kind, values))
 
 
 def step_lines(number: int, total: int, rows: Sequence[Row], width: int = MIN_NAME) -> list[str]:
