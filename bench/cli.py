@@ -69,7 +69,7 @@ PARTS = {
         ),
         "run": CommandEntry(
             "commands.run",
-            "Run an experiment: a preset or a TOML file.",
+            "Run an experiment: a preset, a TOML file or a grid.",
             {0: "at least one valid row", 1: "no valid row, or with --strict an invalid one"},
         ),
         "report": CommandEntry(

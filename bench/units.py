@@ -131,7 +131,7 @@ def parse_size_bytes(text: str) -> int:
     """Return the bytes of a size such as ``500MB`` or ``2GB``. Raises ValueError."""
     match = _SIZE.fullmatch(text.strip())
     if match and float(match[1]) and not (match[2] or match[3]):
-        raise ValueError(f"{text} has no unit; write {text}MB or {text}GB")
+        raise ValueError(f"{text} has no unit; write {text}kB, {text}MB or {text}GB")
     size_bytes = round(float(match[1]) * _FACTORS[match[2].lower()]) if match else 0
     if size_bytes < 1:
         raise ValueError(f'"{text}" is not a size; write a number and kB, MB or GB, such as 500MB')

@@ -29,8 +29,13 @@ def sentence(rule: str) -> str:
 
 
 class BrokenRuleError(AssertionError):
-    """A crawl broke a rule; the message says what was observed."""
+    """A crawl broke a rule; the message says what was expected and what was observed, and may name an exception."""
 
-    def __init__(self, rule: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, rule: str, expected: str, observed: str, error: str = "") -> None:
+        super().__init__(say(expected, observed, error))
         self.rule = rule
+
+
+def say(expected: object, observed: object, error: str = "") -> str:
+    """Return what went wrong in one line."""
+    return f"expected {expected} — observed {observed}" + (f" — {error}" if error else "")

@@ -14,7 +14,7 @@ import pytest
 
 from inflight import strategies
 from inflight.conformance import CHECK, BrokenRuleError, fake_site
-from inflight.conformance.crawling import code_of, open_what_stays_open
+from inflight.conformance.crawling import NOTHING_LEFT, code_of, open_what_stays_open
 from inflight.conformance.fake_site import FakeSite
 from inflight.conformance.servers import Servers, running
 from inflight.conformance.sites import CONNECTION_USES, LONG_NS
@@ -68,17 +68,21 @@ def connection(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
-    """Run the process of the servers."""
-    with running() as process:
+def servers(request: pytest.FixtureRequest) -> Iterator[Servers]:
+    """Run the process of the servers; those of a check lose patience, so that a client that waits gets an answer."""
+    check = request.config.pluginmanager.get_plugin(CHECK)
+    with running(None if check is None else check.patience_s) as process:
         yield process
 
 
 @pytest.fixture
 def subject(name: str, servers: Servers, request: pytest.FixtureRequest) -> Iterator[Subject]:
-    """Return the strategy under test; the servers of the test end with it."""
-    yield Subject(name, servers, request.node)
+    """Return the strategy under test; the servers of the test end with it. What was left behind is an error then."""
+    subject = Subject(name, servers, request.node)
+    yield subject
     servers.end()
+    if subject.leaks:
+        raise BrokenRuleError("cleanup", NOTHING_LEFT, subject.leaks[0])
 
 
 @pytest.fixture(scope="session")
@@ -117,7 +121,7 @@ def _asyncio_does_not_complain() -> Iterator[None]:
     yield
     logging.getLogger("asyncio").removeFilter(note)
     if messages:
-        raise BrokenRuleError("cleanup", f"asyncio logged: {messages[0]}")
+        raise BrokenRuleError("cleanup", "no complaint", f"asyncio logged: {messages[0]}")
 
 
 ADDRESSES = {

@@ -7,12 +7,15 @@ of connections and the URL, until it gets SIGINT; and prints how each crawl ende
 import asyncio
 import gc
 import importlib.util
-import json
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from traceback import walk_stack
 from types import ModuleType
 from typing import Any
 
@@ -21,10 +24,15 @@ import psutil
 from inflight import strategies
 from inflight.conformance import BrokenRuleError
 from inflight.conformance.sites import LONG_NS, Outcome
+from inflight.conformance.words import frames_of, is_blocked_loop, located, path_of, place_of
 from inflight.strategies.base import Job, Strategy
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError
-from inflight.strategies.core.page import Page
+from inflight.strategies.core.page import Fetch, Page
+
+LOOK_S = 0.01
+"""Time between two looks at an event loop."""
+NOTHING_LEFT = "nothing left"
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class Crawled:
 
     def by_path(self) -> dict[str, Page]:
         """Return the record of each path."""
-        return {url[url.index("/", len("https://")) :]: page for url, page in self.pages.items()}
+        return {path_of(url): page for url, page in self.pages.items()}
 
     def outcomes(self) -> dict[str, Outcome]:
         """Return for each path its status, or the kind of its error."""
@@ -58,19 +66,49 @@ def kind_of(error: str | None) -> str | None:
     return error.partition(":")[0] if error else None
 
 
-def crawl(strategy: Strategy, *roots: str, frontier: type[Frontier] = Frontier, **options: Any) -> Crawled:
-    """Crawl from the roots, and check what holds for every crawl. Raises BrokenRuleError."""
+@dataclass(slots=True)
+class Last:
+    """What the last crawl of this process is remembered by, for the words of a failure."""
+
+    page_ns: int = 0
+    """Time per page."""
+    errors: dict[str, str] = field(default_factory=dict)
+    """Path -> the exception of its last fetch that failed, with its place."""
+
+
+LAST = Last()
+
+
+def crawl(
+    strategy: Strategy,
+    *roots: str,
+    frontier: type[Frontier] = Frontier,
+    leaks: list[str] | None = None,
+    **options: Any,
+) -> Crawled:
+    """Crawl from the roots, and check what holds for every crawl. Raises BrokenRuleError.
+
+    What is left behind is added to ``leaks``, so that it hides nothing else; without such a list, it is raised.
+    """
     job = Job(roots, **{"max_in_flight": 4, "timeout_ns": LONG_NS, **options})
-    front = frontier(job)
-    with nothing_left_behind():
+    LAST.errors.clear()
+
+    def fail(self: Frontier, fetch: Fetch, error: OSError | ProtocolError) -> Sequence[Fetch]:
+        LAST.errors[path_of(fetch.url)] = located(sys.exception() or error)
+        return frontier.fail(self, fetch, error)
+
+    front = type(frontier.__name__, (frontier,), {"fail": fail})(job)
+    began_ns = time.perf_counter_ns()
+    with nothing_left_behind(leaks):
         try:
             strategy.crawl(job, front)
         except (OSError, ProtocolError) as error:
-            raise BrokenRuleError("errors", f"crawl raised {type(error).__name__}: {error}") from error
+            raise BrokenRuleError("errors", "no exception", "one that left crawl", located(error)) from error
     if front.in_flight:
-        raise BrokenRuleError("links", f"fetches started and neither finished nor failed: {front.in_flight}")
+        raise BrokenRuleError("links", "each fetch finished or failed", f"{front.in_flight} neither")
     if not front.done:
-        raise BrokenRuleError("ends", "crawl returned while fetches waited")
+        raise BrokenRuleError("ends", "crawl returns when nothing waits", "fetches that waited")
+    LAST.page_ns = (time.perf_counter_ns() - began_ns) // max(1, len(front.finished))
     return Crawled({page.url: page for page in front.pages()}, front.peak_in_flight, front.not_followed())
 
 
@@ -80,6 +118,39 @@ def open_what_stays_open() -> None:
         importlib.import_module("uvloop").new_event_loop().close()
 
 
+@contextmanager
+def watched_loop() -> Iterator[Counter[str]]:
+    """Count where a coroutine blocked the event loop of this thread during the block: place -> number of looks.
+
+    At a look the thread sleeps, and since the last look it has not run, although the loop had something to run. So a
+    slow machine, which lets a thread wait for a core, is no reason.
+    """
+    places: Counter[str] = Counter()
+    is_over = threading.Event()
+    ident, state = threading.get_ident(), Path(f"/proc/self/task/{threading.get_native_id()}/stat")
+    if not state.exists():  # as on macOS
+        yield places
+        return
+    clock = time.pthread_getcpuclockid(ident)
+
+    def look() -> None:
+        before = None
+        while not is_over.wait(LOOK_S):
+            frame = sys._current_frames()[ident]  # noqa: SLF001  (there is no other way to see what a thread does)
+            now = frames_of(walk_stack(frame)), time.clock_gettime_ns(clock)
+            if now == before and is_blocked_loop(now[0]) and ") S " in state.read_text():
+                places[place_of(now[0])] += 1
+            before = now
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield places
+    finally:
+        is_over.set()
+        looking.join()
+
+
 def code_of(strategy: Strategy) -> ModuleType:
     """Return the module with the code of a strategy: of a variant, that of the other one."""
     found = getattr(strategy, "VARIANT_OF", None)
@@ -87,8 +158,11 @@ def code_of(strategy: Strategy) -> ModuleType:
 
 
 @contextmanager
-def nothing_left_behind() -> Iterator[None]:
-    """Check that no thread, task, process or descriptor outlives the block, however it ends. Raises BrokenRuleError."""
+def nothing_left_behind(leaks: list[str] | None) -> Iterator[None]:
+    """Check that no thread, task, process or descriptor outlives the block, however it ends.
+
+    What does is added to ``leaks``; without such a list, raises BrokenRuleError.
+    """
     before = resources()
     gc.freeze()  # the collector looks through what the block makes only, not through all that the suite has loaded
     ended = "returned"
@@ -99,8 +173,11 @@ def nothing_left_behind() -> Iterator[None]:
         raise
     finally:
         gc.collect()  # what only the collector would close is a warning, and so an error
-        if left := left_behind(before):
-            raise BrokenRuleError("cleanup", f"after crawl {ended}, it has left {', '.join(left)}")
+        left = left_behind(before)
+        if left and leaks is None:
+            raise BrokenRuleError("cleanup", NOTHING_LEFT, f"{', '.join(left)} after crawl {ended}")
+        if left and leaks is not None:
+            leaks.append(f"{', '.join(left)} after crawl {ended}")
 
 
 def resources() -> dict[str, Any]:
@@ -140,7 +217,7 @@ def crawl_until_interrupted(name: str, cap: str) -> None:
         except KeyboardInterrupt:
             ended = "interrupted"
         gc.collect()
-        print(json.dumps({"ended": ended, "left": left_behind(before)}), flush=True)
+        print(f"{ended}, {', '.join(left_behind(before)) or 'nothing'} left", flush=True)
 
 
 if __name__ == "__main__":

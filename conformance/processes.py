@@ -32,6 +32,10 @@ class Ending:
     """The rule that a failed test broke, if it is not its own."""
     traceback: str = ""
     hung: bool = False
+    leak: "Ending | None" = None
+    """What else failed: the task has left something behind, whatever its outcome."""
+    page_ns: int = 0
+    """Time per page of the last crawl of the task, in nanoseconds; 0 if there was none."""
 
 
 class _Child(Generic[T]):
@@ -85,31 +89,42 @@ class _Child(Generic[T]):
 
 
 def run_tasks(
-    tasks: Sequence[T], work: Callable[[T], Ending], processes: int, limit_s: float
+    tasks: Sequence[T],
+    work: Callable[[T], Ending],
+    processes: int,
+    limit_s: float,
+    is_wanted: Callable[[T], bool] = lambda _: True,
 ) -> Generator[tuple[T, Ending]]:
-    """Do ``work(task)`` for each task, and yield each task with its ending.
+    """Do ``work(task)`` for each task that is still wanted when it is its turn, and yield each task with its ending.
 
-    A process does many tasks, but none after a failed one. A task fails too if its process dies, or if it takes longer
-    than ``limit_s``; its traceback is then that of the main thread, the most recent call first. All processes have
-    ended when the iterator is closed.
+    A process does many tasks, but none after one that failed or left something behind. A task fails too if its process
+    dies, or if it takes longer than ``limit_s``; its traceback is then that of the main thread, the most recent call
+    first. All processes have ended when the iterator is closed.
     """
     waiting = deque(range(len(tasks)))
     children: dict[Connection, _Child[T]] = {}
+
+    def is_waiting() -> bool:
+        """Return whether a task waits, after those that are not wanted have been dropped."""
+        while waiting and not is_wanted(tasks[waiting[0]]):
+            waiting.popleft()
+        return bool(waiting)
+
     try:
-        while waiting or children:
-            while waiting and len(children) < processes:
+        while is_waiting() or children:
+            while is_waiting() and len(children) < processes:
                 child = _Child(tasks, work, limit_s)
                 children[child.pipe] = child
                 child.begin(waiting.popleft())
             for pipe in wait([*children]):
                 child = children[pipe]  # type: ignore[index]
                 done, ending = child.task, child.ending()
-                if waiting and ending.outcome != "failed":
+                yield tasks[done], ending
+                if ending.outcome != "failed" and ending.leak is None and is_waiting():
                     child.begin(waiting.popleft())
                 else:
                     child.end()
                     del children[pipe]  # type: ignore[arg-type]
-                yield tasks[done], ending
     finally:
         for child in children.values():
             child.end()

@@ -152,11 +152,14 @@ class Server:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Servers]:
-    """Run the process of the servers until the end of the ``with`` block."""
+def running(patience_s: float | None = None) -> Iterator[Servers]:
+    """Run the process of the servers until the end of the ``with`` block.
+
+    A script that waits for more requests goes on when none has come for ``patience_s``; None: it waits for ever.
+    """
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_run, args=(theirs, ours), daemon=True)
+    process = context.Process(target=_run, args=(theirs, ours, patience_s), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -185,23 +188,25 @@ def silent() -> Iterator[int]:
         yield address[1]
 
 
-def _run(pipe: Pipe, other_end: Pipe) -> None:
+def _run(pipe: Pipe, other_end: Pipe, patience_s: float | None) -> None:
     other_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    stage = _Stage()
+    stage = _Stage(patience_s)
     with contextlib.suppress(EOFError, OSError):  # the session is over
         while True:
             what, *values = pipe.recv()
             pipe.send(getattr(stage, what)(*values))
             if stage.is_over:
-                stage = _Stage()
+                stage = _Stage(patience_s)
     os._exit(0)
 
 
 class _Stage:
     """All servers of one test. The upper methods are what tests ask for, the others what scripts and connections do."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float | None) -> None:
+        self.patience_s = patience_s
+        self.has_lost_patience = False
         self.changed = threading.Condition()
         self.scripts: dict[int, Scripts] = {}
         self.requests: list[Request] = []
@@ -244,8 +249,11 @@ class _Stage:
                     sock.shutdown(socket.SHUT_RDWR)
 
     def seen(self, number: int) -> None:
-        """Wait until the servers have seen this many requests, and briefly for more that should not come."""
-        self.wait_until(lambda: len(self.requests) >= number)
+        """Wait until the servers have seen this many requests, and briefly for more that should not come.
+
+        After one wait in vain, no other script of the test waits: the client fetches fewer at once, as the test says.
+        """
+        self.wait_until(lambda: self.has_lost_patience or len(self.requests) >= number, self.patience_s)
         if number not in self.passed:
             time.sleep(_MOMENT_S)
             self.passed.add(number)
@@ -260,10 +268,14 @@ class _Stage:
         """Wait until this name has been said."""
         self.wait_until(lambda: name in self.heard)
 
-    def wait_until(self, is_so: Callable[[], bool]) -> None:
-        """Wait; raise OSError when the test is over."""
+    def wait_until(self, is_so: Callable[[], bool], patience_s: float | None = None) -> None:
+        """Wait, but no longer than ``patience_s`` for the next thing to happen; raise OSError when the test is over."""
         with self.changed:
-            self.changed.wait_for(lambda: self.is_over or is_so())
+            while not (self.is_over or is_so()):
+                if not self.changed.wait(patience_s):
+                    self.has_lost_patience = True
+                    self.changed.notify_all()
+                    break
             if self.is_over:
                 raise OSError
 

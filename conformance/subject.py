@@ -29,13 +29,15 @@ class Subject:
         self.max_in_flight = described.most_in_flight or 10**6
         """Maximum number of fetches that the model can keep in flight."""
         self.limits = exceptions.limits_of(name)
-        self.no_tls = described.no_tls
+        self.leaks: list[str] = []
+        """What the crawls have left behind."""
+        self.tls_lack = described.tls_lack
         self.serve: Callable[..., Server] = servers.serve
         self.serve_tls: Callable[..., Server] = servers.serve_tls
 
     def crawl(self, *roots: str, **options: Any) -> Crawled:
         """Crawl from the roots, and check what holds for every crawl."""
-        return crawl(self.strategy, *roots, **options)
+        return crawl(self.strategy, *roots, leaks=self.leaks, **options)
 
     def needs_shared_parser(self, why: str) -> None:
         """Skip the test for a client with an HTTP stack of its own."""
@@ -49,8 +51,8 @@ class Subject:
 
     def needs_tls(self) -> None:
         """Skip the test for a strategy that cannot crawl https."""
-        if self.no_tls:
-            pytest.skip(f"it cannot crawl https: {self.no_tls}")
+        if self.tls_lack:
+            pytest.skip(f"it {self.tls_lack}")
 
     def limited(self, paths: Iterable[str]) -> list[str]:
         """Return the paths at which the library has a limit."""
@@ -106,15 +108,15 @@ class Subject:
         crawled = self.crawl(*(server.url + path for path in roots), **options)
         responses = sum(page.status is not None for page in crawled.pages.values())
         consumed = consumed_pages() - work_before - 1
-        assert consumed == (responses if "work_units" in options else 0)
+        assert consumed == (responses if "work_units" in options else 0), "calls of consume"
 
         observed, pages = server.observed(), crawled.by_path()
         alone = {path: self.crawl_alone(server.url + path, **options) for path in limited}
         self.compare(crawled.outcomes() | alone, rows)
         fields = {path: values for path, values in site.fields.items() if path not in self.limits}
         assert {path: _fields(pages[path], server, values) for path, values in fields.items()} == fields
-        assert all(len(page.error or "") <= 200 for page in pages.values()), "messages quote only the beginning"
-        assert not any("cookie:" in request.head.lower() for request in observed.requests)
+        assert max((len(page.error or "") for page in pages.values()), default=0) <= 200, "length of an error"
+        assert [request.target for request in observed.requests if "cookie:" in request.head.lower()] == [], "cookies"
 
         tries = {path: options["max_tries"] if found in RETRIED else 1 for path, found in crawled.outcomes().items()}
         is_smooth = not site.recovers and not any(page.error for page in pages.values())
@@ -123,16 +125,16 @@ class Subject:
         if is_exact and site.recovers:
             tries = dict.fromkeys(rows, options["max_tries"])
         if is_exact or not site.recovers:
-            assert crawled.tries() == tries
+            assert crawled.tries() == tries, "tries of"
         if is_exact or is_smooth:
-            assert len(observed.requests) == sum(tries.values())
+            assert len(observed.requests) == sum(tries.values()), "requests"
             assert {path: observed.targets[path] for path in tries if path not in self.limits} == {
                 path: number for path, number in tries.items() if path not in self.limits
-            }
+            }, "requests of"
             if connection == PER_FETCH:
-                assert observed.connections == len(observed.requests)
+                assert observed.connections == len(observed.requests), "connections"
         if connection == KEPT and site.max_connections is not None:
-            assert observed.connections <= site.max_connections
+            assert observed.connections <= site.max_connections, "connections"
 
 
 def _fields(page: Page, server: Server, names: Iterable[str]) -> dict[str, Any]:

@@ -28,7 +28,9 @@ def test_a_timeout_is_tried_again(subject: Subject) -> None:
     crawled = subject.crawl(f"{server.url}/", timeout_ns=1000 * MS, max_tries=100)
 
     assert crawled.outcomes() == {"/": 200}
-    assert 2 <= server.observed().targets["/"] <= crawled.tries()["/"]
+    requests = server.observed().targets["/"]
+    assert requests >= 2, "requests"
+    assert crawled.tries()["/"] >= requests, "tries"
 
 
 def test_a_second_connection_gets_no_second_deadline(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 import psutil
 import pytest
 
+from inflight.conformance import BrokenRuleError
+from inflight.conformance.crawling import watched_loop
 from inflight.conformance.servers import RESET, Scripts, page
 from inflight.conformance.sites import KEPT, PER_FETCH
 from inflight.conformance.subject import Subject
@@ -15,6 +17,10 @@ from inflight.strategies.core.kept import MAX_KEPT
 from inflight.strategies.core.page import Fetch
 
 pytestmark = pytest.mark.rule("cap")
+
+MANY_LOOKS = 20
+"""Number of looks at a blocked event loop that are no accident."""
+BLOCKED = "a blocking call in a coroutine?"
 
 
 def many(cap: int) -> tuple[int, Scripts]:
@@ -56,15 +62,26 @@ def test_cap_is_reached_and_never_exceeded(
     number, pages = scripts(reachable)
     server = subject.serve(pages)
 
-    crawled = subject.crawl(f"{server.url}/", max_in_flight=cap, connection=use, max_tries=2)
+    with watched_loop() as looks:
+        crawled = subject.crawl(f"{server.url}/", max_in_flight=cap, connection=use, max_tries=2)
 
     observed = server.observed()
-    assert observed.peak_in_flight == crawled.peak_in_flight == reachable
-    assert len(crawled.pages) == number
-    assert crawled.tries() == {path: 1 if isinstance(found, int) else 2 for path, found in crawled.outcomes().items()}
+    blocked = ", ".join(place for place, number in looks.items() if number >= MANY_LOOKS)
+    peak = observed.peak_in_flight
+    if peak < reachable:
+        why = f"{BLOCKED} (event loop blocked in {blocked})" if blocked else "a pool at its limit?"
+        raise BrokenRuleError("cap", f"{reachable} in flight", f"at most {peak} of {reachable} in flight: {why}")
+    if blocked:
+        raise BrokenRuleError("cap", "an event loop that waits for sockets only", f"it blocked in {blocked}: {BLOCKED}")
+    assert observed.peak_in_flight == reachable, "in flight"
+    assert crawled.peak_in_flight == reachable, "fetches started"
+    assert len(crawled.pages) == number, "pages"
+    assert crawled.tries() == {
+        path: 1 if isinstance(found, int) else 2 for path, found in crawled.outcomes().items()
+    }, "tries of"
     if scripts is not retries:
-        assert len(observed.requests) == number
-        assert observed.connections == (reachable if use == KEPT else number)
+        assert len(observed.requests) == number, "requests"
+        assert observed.connections == (reachable if use == KEPT else number), "connections"
 
 
 @pytest.mark.rule("connections")
@@ -77,8 +94,8 @@ def test_a_crawl_of_two_origins_keeps_its_connections(subject: Subject, cap: int
 
     assert {found.status for found in crawled.pages.values()} == {200}
     for server in servers:
-        assert len(server.observed().requests) == 20
-        assert server.observed().connections <= cap
+        assert len(server.observed().requests) == 20, "requests"
+        assert server.observed().connections <= cap, "connections"
 
 
 class Watched(Frontier):
@@ -106,7 +123,8 @@ def test_a_crawl_of_many_origins_does_not_keep_a_connection_to_each(subject: Sub
     crawled = subject.crawl(*roots, frontier=Watched, max_in_flight=2, max_tries=1)
 
     assert {found.status for found in crawled.pages.values()} == {200}
-    assert Watched.peak_descriptors <= before + MAX_KEPT + 2 + 8, "the event loop has some too"
+    # The event loop has some too.
+    assert Watched.peak_descriptors <= before + MAX_KEPT + 2 + 8, "descriptors"
 
 
 def test_there_are_never_more_threads_than_work(subject: Subject) -> None:
@@ -115,5 +133,5 @@ def test_there_are_never_more_threads_than_work(subject: Subject) -> None:
 
     crawled = subject.crawl(f"{server.url}/", frontier=Watched, max_in_flight=200)
 
-    assert len(crawled.pages) == 10
-    assert 1 <= Watched.peak_threads <= 1 + 10
+    assert len(crawled.pages) == 10, "pages"
+    assert Watched.peak_threads <= 1 + 10, "threads"

@@ -30,8 +30,8 @@ def test_the_answer_is_what_the_site_says(subject: Subject, use: str, cap: int, 
     crawled = subject.crawl(f"{fake.url}/", max_in_flight=cap, connection=use)
 
     assert comparable(crawled.pages) == fake.expected()
-    assert fake.stats()["requests"] == len(crawled.pages)
-    assert fake.stats()["peak_in_flight"] <= cap
+    assert fake.stats()["requests"] == len(crawled.pages), "requests"
+    assert fake.stats()["peak_in_flight"] <= cap, "in flight"
 
 
 @pytest.mark.rule("responses")

@@ -69,7 +69,7 @@ def check(
         crawled = subject.crawl(url, ca=ca, timeout_ns=timeout_ns, max_tries=TRIES)
         outcomes[path] = crawled.outcomes()[path]
         tries = crawled.tries()[path]
-        assert tries == case.tries, f"{path} was tried {tries} times, not {case.tries}"
+        assert tries == case.tries, f"tries of {path}"
 
     rows = {path: case.row for path, case in cases.items()}
     subject.compare(outcomes, rows)
@@ -84,11 +84,11 @@ def test_pages_are_fetched_over_tls_and_links_to_http_are_not(subject: Subject, 
     observed = server.observed()
     assert crawled.outcomes() == dict.fromkeys(("/", *paths), 200)
     assert crawled.not_followed == {"http link": 1}
-    assert len(observed.requests) == 21
+    assert len(observed.requests) == 21, "requests"
     if connection == KEPT:
-        assert observed.connections <= 2
+        assert observed.connections <= 2, "connections"
     else:
-        assert observed.connections == 21
+        assert observed.connections == 21, "connections"
 
 
 # Handshakes

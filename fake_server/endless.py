@@ -25,7 +25,9 @@ class Mould:
     def __init__(self, page: PageSpec, body: bytes, *, stop: bool = False) -> None:
         self._answer = answer = page_answer(page, body.replace(b"<a href=", b"<b data=") if stop else body, 0)
         self._delay_ns = 0 if stop else answer.delay_ns
-        self._parts = [part.split(_LAP) for part in answer.tail.split(_NEXT)]
+        head, body = answer.tail[: answer.head_bytes], answer.tail[answer.head_bytes :]
+        self._parts = [part.split(_LAP) for part in body.split(_NEXT)]
+        self._parts[0][0] = head + self._parts[0][0]  # not split: a Content-Length may have the digits of a lap
 
     def job(self, lap: bytes, following: bytes) -> Job:
         """Return the job for this page in a lap; ``following`` is the next lap."""

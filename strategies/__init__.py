@@ -130,6 +130,11 @@ class Description:
     """Why it cannot crawl https; None: it can."""
 
     @property
+    def tls_lack(self) -> str:
+        """Why it cannot crawl https, as in ``cannot crawl https: its sockets cannot encrypt``; empty if it can."""
+        return f"cannot crawl https: {self.no_tls}" if self.no_tls else ""
+
+    @property
     def uninstalled(self) -> tuple[str, ...]:
         """The distributions that it needs and that are not installed."""
         return tuple(name for name in self.requires if not _is_installed(name))

@@ -52,6 +52,7 @@ def crawl(job: Job, frontier: Frontier) -> None:
 def crawl_in(pool: "Pool", job: Job, frontier: Frontier) -> None:
     """Send waiting fetches to the pool and receive finished ones, until the crawl is over. Only it has a frontier."""
     try:
+        job.tls_context()  # raises OSError here, as in other models: each member makes one of its own
         waiting = deque(frontier.roots())
         while not frontier.done:
             pool.grow(frontier.in_flight + len(waiting))

@@ -83,7 +83,7 @@ def progress(studies: Studies) -> str:
     lines: list[str] = []
     for number, (_, block) in enumerate(groupby(rows, lambda row: (row.round, row.workload.id, row.kind)), 1):
         lines += step_lines(number, len(rows), list(block))
-    planned = Counter(row.arm for row in rows if row.IS_IN_TABLE)
+    planned = Counter(row.arm for row in rows if row.IS_CRAWL)
     return "\n".join([*lines, table_so_far(planned, rows)])
 
 

@@ -151,5 +151,5 @@ def test_a_size_is_read_with_its_unit(text: str, size_bytes: int) -> None:
 
 
 def test_a_size_without_a_unit_is_refused_with_the_units_to_write() -> None:
-    with pytest.raises(ValueError, match=r"^4 has no unit; write 4MB or 4GB$"):
+    with pytest.raises(ValueError, match=r"^4 has no unit; write 4kB, 4MB or 4GB$"):
         units.parse_size_bytes("4")

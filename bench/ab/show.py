@@ -1,8 +1,11 @@
 """A verdict as a section for terminal, page and Markdown, and as JSON.
 
-``command`` prints it (``text``, ``markdown``, ``to_json``, ``block_line``); ``show.studies`` puts ``sections`` into the
-page and the report of a stored run. The words are those of ``decide``; p, bounds and detectable changes are computed
-from its blocks.
+``command`` calls ``block_line`` after each block, while the comparison goes on, and ``text``, ``markdown`` and
+``to_json`` once it has ended; the self-test calls ``changes`` after each of its blocks. ``show.studies`` calls
+``sections`` for the page and the report of a stored run, whatever its rows are of: a run without a comparison has none.
+The words are those of ``decide``; p, bounds and detectable changes are computed from its blocks. A *good* block is one
+that counts; of others the reasons are listed. An *effect* is what ``decide`` says of one metric of the verdict, a
+*control* the same of A measured twice.
 """
 
 import math
@@ -45,9 +48,11 @@ COLUMNS = (
 
 
 def sections(rows: Sequence[Row], stored: Mapping[str, Any] | None = None) -> list[Section]:
-    """Return the verdict of a comparison; for several comparisons, their numbers of blocks.
+    """Return the verdict of a comparison; for several comparisons, their numbers of blocks; nothing without any.
 
-    ``stored`` is its ``verdict.json``, whose verdict is kept; empty if it has none.
+    ``stored`` is the ``verdict.json`` of a stored run, whose verdict is kept. It is empty if the run has none, because
+    it was interrupted or goes on: then the section says that the decision is the one so far. None: nobody asks whether
+    there is one, and nothing is said. Counts decide alone: a run has them or blocks.
     """
     of_calls = counts.stored_section(rows)
     if of_calls is not None:
@@ -177,7 +182,11 @@ def changes(block: Block) -> str:
 
 
 def where(block: Block) -> str:
-    """Return the workload of both sides, and the length of a block."""
+    """Return the workload of both sides, and the length of a block; what differs between them is joined by "and".
+
+    The latency, and the number of cycles, are those of all arms of a block: here of A, the reference. A client with a
+    limit of its own has ``reached`` in place of its number in flight.
+    """
     rows = block.arms.values()
     in_flight = " and ".join(dict.fromkeys(row.reached or units.count(row.workload.in_flight) for row in rows))
     connections = " and ".join(dict.fromkeys(row.workload.connections for row in rows))

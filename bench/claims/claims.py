@@ -150,7 +150,11 @@ def ids() -> list[str]:
 
 
 def load(claim_id: str, known_strategies: Iterable[str], folder: Path = FOLDER) -> Claim:
-    """Read one claim. Raises ExperimentError if its name is unknown or its file is wrong."""
+    """Read one claim. Raises ExperimentError if its name is unknown or its file is wrong.
+
+    ``folder`` is where its file is read. Which names are known does not depend on it: they are those of FOLDER, so a
+    folder of a test has other files for claims of these names.
+    """
     if claim_id not in ids():
         raise ExperimentError(f"no claim {claim_id!r}{nearest(claim_id, ids())}")
     name, known = f"{claim_id}.toml", list(known_strategies)

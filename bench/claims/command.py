@@ -121,7 +121,10 @@ def run(
 
 
 def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
-    """Return the trials of these claims, each once. Raises ExperimentError if none of them has a quick experiment."""
+    """Return the trials of these claims, each once. Raises ExperimentError if none of them has a quick experiment.
+
+    The experiment of a single claim is named after it. So the run of a claim can be stored beside that of all.
+    """
     experiments, left_out = [], []
     for claim in chosen:
         experiment = claim.quick if quick else claim.experiment
@@ -132,6 +135,8 @@ def work_out(chosen: Iterable[Claim], *, quick: bool) -> Needed:
     if not experiments:
         raise ExperimentError(f"{', '.join(left_out)}: not part of --quick; leave --quick out")
     name = "claims-quick" if quick else "claims"
+    if len(experiments) == 1:
+        name = f"{experiments[0][0].id}-claim"
     union = plans.union(name, "The trials of `inflight claims`.", [experiment for _, experiment in experiments])
     return Needed(experiments, union, plans.trials_of(union), tuple(left_out))
 

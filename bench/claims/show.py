@@ -5,6 +5,8 @@ page and the report of a run; ``tools.document`` writes docs/claims.md with it. 
 ``Verdict`` of ``verdicts``, which ``evaluate`` made.
 """
 
+from collections.abc import Sequence
+
 from inflight.bench.claims.verdicts import WORDS, Report, Verdict, Word
 from inflight.bench.show import terminal, words
 from inflight.bench.show.folder import command
@@ -65,12 +67,12 @@ def section(report: Report) -> Section:
         exhibits = tuple(each.exhibits.values())
         details.append(Detail(f"{each.id}: {each.word}", facts(each), exhibits, tables=(answers(each),)))
     table = Table("", heads, tuple(lines))
-    return Section(title(report), (table,), notes(report), details=tuple(details))
+    return Section(title(report.claims), (table,), notes(report), details=tuple(details))
 
 
-def title(report: Report) -> str:
+def title(verdicts: Sequence[Verdict]) -> str:
     """Return how many claims have each verdict."""
-    return ", ".join(f"{word}: {sum(each.verdict == word for each in report.claims)}" for word in WORDS)
+    return ", ".join(f"{word}: {sum(each.verdict == word for each in verdicts)}" for word in WORDS)
 
 
 def notes(report: Report) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ BLOCKS, CYCLES = 5, 6
 
 
 @option("--latency", required=True)
-@click.option("--cpu", default="0", metavar="TIME", help="CPU time of your own work per page, e.g. 2ms.")
+@option("--cpu", default="0")
 @option("--in-flight", required=True)
 @click.option(
     "--from",

@@ -8,11 +8,12 @@ collects how each ended; ``text_of`` and ``json_of`` write the result. A *case* 
 import io
 import json
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from inflight.bench.plan.experiment import available
 from inflight.bench.plan.judge import ExperimentError, check_known
 from inflight.bench.show.progress import Progress, displayed
 from inflight.bench.show.words import counted, plain
+from inflight.bench.units import duration
 from inflight.conformance import RULES, sentence
 
 if TYPE_CHECKING:
@@ -40,7 +42,12 @@ LEAKS = (
 )  # fmt: skip
 """The warnings that are failures: something was not closed, not awaited, or failed where nobody asked."""
 USUAL_NS = 15e9
-"""Usual time of a check of all rules, in nanoseconds; for the time left."""
+"""Usual time of a check of all rules, in nanoseconds, but for the pages of the client."""
+PAGES = 1200
+"""Number of pages that each process fetches in such a check, one after another, when the client fetches no others
+at once."""
+MAX_CAUSES = 4
+"""Maximum number of causes that are named for a rule."""
 
 
 @click.argument("strategy")
@@ -89,15 +96,25 @@ def check(strategy: str, rules: list[str], limit_s: float) -> "Checked":
     options += ["-p", "no:logging"]  # it keeps tracebacks, and with them sockets, until the end of a test
     options += [f"-Werror::{warning}" for warning in LEAKS]
     began = time.monotonic()
-    with displayed(Progress(len(rules), USUAL_NS * len(rules) / len(RULES))) as progress:
+    steps_ns = USUAL_NS / len(RULES)
+    with displayed(Progress(len(rules), steps_ns * len(rules))) as progress:
 
         def show(case: "Case", planned: int) -> None:
-            """Show a step when all ``planned`` cases of a rule have ended."""
+            """Show a step when all ``planned`` cases of a rule have ended; the first says how fast the client is."""
+            nonlocal steps_ns
             cases = [each for each in plugin.cases if each.topic == case.topic]
-            if len(cases) == planned:
-                broken = Counter(each.rule for each in cases if each.ending.outcome == "failed")
-                counts = [counted(planned, "case"), *(f"{number} failed {rule}" for rule, number in broken.items())]
-                progress.finished(f"{case.topic}: {', '.join(counts)}", USUAL_NS / len(RULES))
+            if len(cases) < planned:
+                return
+            broken = Counter(each.rule for each in failures_of(cases))
+            counts = [counted(planned, "case"), *(f"{number} failed {rule}" for rule, number in broken.items())]
+            line = f"{case.topic}: {', '.join(counts)}"
+            times_ns = [each.ending.page_ns for each in cases if each.ending.page_ns]
+            if progress.done == 0 and times_ns:
+                all_ns = USUAL_NS + PAGES * min(times_ns)
+                steps_ns = all_ns / len(RULES)
+                progress.ahead_ns = progress.announced_ns = steps_ns * len(rules)
+                line += f"\na page takes {duration(min(times_ns), 2)}, so about {duration(progress.ahead_ns, 2)} in all"
+            progress.finished(line, steps_ns)
 
         plugin = Check(strategy, rules, PROCESSES, limit_s, show)
         with interruptible(), _plain_pytest(), redirect_stdout(io.StringIO()) as printed:
@@ -136,7 +153,8 @@ class Checked:
 
     def of(self, rule: str, *outcomes: str) -> "list[Case]":
         """Return the cases of a rule with these outcomes; all outcomes unless some are given."""
-        return [each for each in self.cases if each.rule == rule and each.ending.outcome in (outcomes or OUTCOMES)]
+        cases = [*self.cases, *leaks_of(self.cases)]
+        return [each for each in cases if each.rule == rule and each.ending.outcome in (outcomes or OUTCOMES)]
 
     @property
     def tried(self) -> list[str]:
@@ -149,50 +167,79 @@ class Checked:
         return sum(self.planned.values()) - len(self.cases)
 
     @property
+    def not_run_by_rule(self) -> Counter[str]:
+        """The number of cases of each rule that were not run for that reason, without those that have none."""
+        return Counter(self.planned) - Counter(case.topic for case in self.cases)
+
+    @property
     def rules_not_run(self) -> list[str]:
         """The rules of which no case was run for that reason."""
-        return [rule for rule in self.planned if rule not in {case.topic for case in self.cases}]
+        return [rule for rule, number in self.not_run_by_rule.items() if number == self.planned[rule]]
 
     @property
     def holds(self) -> bool:
         """Whether all cases were run, and none failed."""
-        return not self.not_run and all(case.ending.outcome != "failed" for case in self.cases)
+        return not self.not_run and not failures_of(self.cases)
 
 
 OUTCOMES = ("passed", "failed", "skipped", "limit")
 """How a case can end; limit: a known limit of the client's library."""
 
 
+def leaks_of(cases: "Iterable[Case]") -> "list[Case]":
+    """Return the cases that left something behind, each as a failure."""
+    return [replace(case, ending=case.ending.leak) for case in cases if case.ending.leak]
+
+
+def failures_of(cases: "Sequence[Case]") -> "list[Case]":
+    """Return what failed: cases, and what cases left behind."""
+    return [case for case in cases if case.ending.outcome == "failed"] + leaks_of(cases)
+
+
 def text_of(checked: Checked, *, verbose: bool) -> Iterator[str]:
-    """Yield the lines of the result."""
+    """Yield the lines of the result: one for each rule, and below it one for each cause of failures."""
     for rule in checked.tried:
-        failed = checked.of(rule, "failed")
-        yield f"{'FAILED' if failed else 'ok':<6}  {rule:<11}  {sentence(rule)}"
-        for test, cases in _group(failed, lambda case: case.test).items():
-            first, of = min(cases, key=lambda case: case.case), sum(case.test == test for case in checked.cases)
-            where = f" ({first.case})" if first.case else ""
-            yield f"        {test}{where}{f': {len(cases)} of {of} cases' if of > 1 else ''}"
-            yield from (f"            {plain(line, 400)}" for line in first.ending.lines)
+        causes = _group(checked.of(rule, "failed"), _cause)
+        yield f"{'FAILED' if causes else 'ok':<6}  {rule:<11}  {sentence(rule)}"
+        for cases in [*causes.values()][:MAX_CAUSES]:
+            first = min(cases, key=lambda case: case.case)
+            example = f"{first.test} ({first.case})" if first.case else first.test
+            yield f"        {plain(first.ending.lines[0], 300)} — {counted(len(cases), 'case')}, such as: {example}"
             if verbose:
                 yield from (f"            | {line}" for line in first.ending.traceback.splitlines())
-        for test, cases in _group(checked.of(rule, "limit"), lambda case: case.test).items():
-            yield f"        {test}: known limit of the library: {plain(cases[0].ending.lines[0])}"
-    skipped = [case for case in checked.cases if case.ending.outcome == "skipped"]
-    for reason, cases in _group(skipped, lambda case: plain(case.ending.lines[0])).items():
-        yield f"skipped: {counted(len(cases), 'case')}: {reason}"
+        if len(causes) > MAX_CAUSES:
+            yield f"        and {len(causes) - MAX_CAUSES} more"
+    not_run = [f"{number} of {checked.planned[rule]} {rule}" for rule, number in checked.not_run_by_rule.items()]
+    if not_run:
+        yield f"cases not run, because too many others did not end: {', '.join(not_run)}"
+    for outcome, title in {"limit": "known limit of the library", "skipped": "skipped"}.items():
+        others = [case for case in checked.cases if case.ending.outcome == outcome]
+        if others and not verbose:
+            yield f"{title}: {counted(len(others), 'case')} (--verbose names them)"
+        elif verbose:
+            yield from (f"{title}: {case.test}: {plain(case.ending.lines[0])}" for case in others)
     yield ""
     yield summary(checked)
+
+
+def _cause(case: "Case") -> tuple[str, ...]:
+    """Return what the failures of one cause have in common.
+
+    That is what was expected, but for paths and numbers, and the class and the place of an exception.
+    """
+    expected, _, rest = case.ending.lines[0].partition(" — ")
+    error = rest.partition(" — ")[2]
+    return re.sub(r"/\S*|\d+", "", expected), re.split(" from |:", error)[0], error.rpartition(" (")[2]
 
 
 def summary(checked: Checked) -> str:
     """Return how many rules hold, in one sentence."""
     broken = [rule for rule in checked.tried if checked.of(rule, "failed")]
     right = sum(case.ending.outcome != "failed" for case in checked.cases)
-    end = f"; stopped because of cases that did not end, {checked.not_run} not run" if checked.not_run else ""
-    missing = f"; rules not run: {', '.join(checked.rules_not_run)}" if checked.rules_not_run else ""
+    missing = f", {checked.not_run} not run" if checked.not_run else ""
     return (
         f"{checked.strategy}: {len(checked.tried) - len(broken)} of {len(checked.tried)} rules hold "
-        f"({right} of {counted(len(checked.cases), 'case')}{end}) in {checked.seconds:.0f} s{missing}"
+        f"({right} of {counted(len(checked.cases), 'case')}{missing}) in {checked.seconds:.0f} s"
     )
 
 
@@ -226,9 +273,9 @@ def json_of(checked: Checked) -> dict[str, Any]:
     }
 
 
-def _group(cases: "Iterable[Case]", key: "Callable[[Case], str]") -> "dict[str, list[Case]]":
+def _group(cases: "Iterable[Case]", key: "Callable[[Case], tuple[str, ...]]") -> "dict[tuple[str, ...], list[Case]]":
     """Return the cases by a key, in their order."""
-    groups: dict[str, list[Case]] = {}
+    groups: dict[tuple[str, ...], list[Case]] = {}
     for case in cases:
         groups.setdefault(key(case), []).append(case)
     return groups

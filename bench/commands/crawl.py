@@ -79,8 +79,8 @@ def run(*, strategy: str, as_json: bool, **options: Any) -> int:
     """
     strategy = available(strategy)
     order = job(**options)
-    no_tls = strategies.describe(strategy).no_tls
-    need(not (order.is_https and no_tls), f"{strategy} cannot crawl https: {no_tls}")
+    lack = strategies.describe(strategy).tls_lack
+    need(not (order.is_https and lack), f"{strategy} {lack}")
     try:
         pages, summary = _crawl(strategy, order, as_json=as_json)
     except KeyboardInterrupt:

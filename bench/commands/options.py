@@ -2,8 +2,8 @@
 
 A command's ``run`` is decorated with ``@option("--latency")`` and so on; ``OUT``, ``JSON``, ``QUIET`` and others below
 are such decorators, ready to use. The first sentence of a description is the same in all commands; ``note`` adds what
-is special in one of them. An option that takes several values is given several times. docs/cli.md lists the options of
-all commands.
+is special in one of them. An option that takes several values is given several times; one of ``listed`` takes commas,
+too. docs/cli.md lists the options of all commands.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 """The type of one that takes a file."""
 
 SHARED: dict[str, tuple[str, str | None, Any]] = {
+    "--body": ("Size of each page, e.g. 100kB.", "SIZE", str),
     "--connection": ("Reuse connections, or open one for each fetch.", None, click.Choice(CONNECTIONS)),
+    "--cpu": ("CPU time of your own work per page, e.g. 2ms.", "TIME", str),
     "--disturbed": (
         "Disturb the run on purpose. A process computes (spin) or reads memory for half of the time.",
         None,
@@ -64,6 +66,11 @@ def option(flag: str, *names: str, note: str = "", **changes: Any) -> Callable[[
         "is_flag": kind is bool or None,
     }
     return click.option(flag, *names, **settings | changes)
+
+
+def listed(flag: str) -> Callable[[Function], Function]:
+    """Return the decorator of an option that takes lists, whose values have commas between them (``plan.lists``)."""
+    return option(flag, type=str, multiple=True, note="Or a list with commas.")
 
 
 def many_strategies(note: str = "", *, keyword: str = "chosen") -> Callable[[Function], Function]:

@@ -18,7 +18,7 @@ from inflight.bench.plan.trials import estimate_ns
 from inflight.bench.rows.records import RECORDS
 from inflight.bench.show.table import Section, Table
 from inflight.bench.show.terminal import text
-from inflight.bench.show.words import counted, join, workload
+from inflight.bench.show.words import body, counted, join, workload
 
 HEADS = ("setting", "rounds", "sizes", "of")
 """Heads of the tables."""
@@ -80,7 +80,7 @@ def _setting(part: Trial, size: str) -> str:
     values = {"variables": values.get("arm", {}).get("variables")} | values
     named = {key: value for key, value in values.items() if key not in {size, "arguments"}}
     table = values["id"].split("/")[0]
-    return join(", ", workload(part.kind, named), table if "-" in table else "")
+    return join(", ", workload(part.kind, named), body(part.kind, named), table if "-" in table else "")
 
 
 def _name(part: Trial) -> str:

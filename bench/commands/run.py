@@ -7,6 +7,7 @@ an experiment), ``execute`` (measure with progress, interruptible), ``present``,
 """
 
 import json
+import shlex
 import shutil
 import signal
 import sys
@@ -21,7 +22,7 @@ import click
 from msgspec.structs import replace
 
 from inflight import strategies
-from inflight.bench.commands.options import JSON, MEMORY_BUDGET, OUT, PLACE, QUIET, many_strategies, option
+from inflight.bench.commands.options import JSON, MEMORY_BUDGET, OUT, PLACE, QUIET, listed, many_strategies, option
 from inflight.bench.commands.output import complain, printing, put, say, seconds
 from inflight.bench.commands.so_far import FIRST_NS, write_now_and_then
 from inflight.bench.measure import host, interpreters, neighbour
@@ -29,8 +30,9 @@ from inflight.bench.measure import run as runs
 from inflight.bench.measure.server import ServerError
 from inflight.bench.measure.swarm.layout import LayoutError
 from inflight.bench.measure.trial import Hosting
-from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, named
+from inflight.bench.plan.experiment import MAX_SEED, Experiment, ExperimentError, load, named, preset_names
 from inflight.bench.plan.judge import MAX_ROUNDS, check_distinct, judged, need, whole
+from inflight.bench.plan.lists import cross
 from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.plan.trials import estimate_ns, remarks
 from inflight.bench.rows import files as rows
@@ -49,11 +51,17 @@ WIDEST = 120
 """Maximum width of what --dry-run prints."""
 RESUME = "continue: inflight run --resume {}"
 """How to go on after an interruption."""
+BESIDE = "native_asyncio"
+"""The strategy beside a client that runs alone in a preset."""
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command as Ctrl-C does."""
 
 
 @click.argument("name", required=False, metavar="[EXPERIMENT]")
+@listed("--in-flight")
+@listed("--latency")
+@listed("--cpu")
+@listed("--body")
 @many_strategies("Without it, the strategies of the experiment.")
 @option("--python", "pythons", multiple=True, note="Repeatable: each strategy then runs on each, in the same blocks.")
 @option("--rounds")
@@ -87,26 +95,34 @@ def run(
     disturbed: str | None,
     tls: bool = False,
     pythons: Sequence[str] = (),
+    **lists: Sequence[str],
 ) -> int:
-    """Run an experiment: a preset or a TOML file.
+    """Run an experiment: a preset, a TOML file or a grid.
 
-    `inflight list` shows the presets.
+    `inflight list` shows the presets. A grid combines all values of --in-flight, --latency, --cpu and --body.
 
     \b
     inflight run                           the preset quick
     inflight run sweep --strategy callbacks --strategy thread_pool --rounds 1
     inflight run --python python3.11 --python python3.13
     inflight run my-experiment.toml --dry-run
+    inflight run --in-flight 10,100 --latency 0,50ms --body 1kB,100kB
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
-    changes = (name, chosen, rounds, seed, disturbed, pythons, tls)
-    if resume is not None and changes != (None, (), None, None, None, (), False):
+    given = {f"--{key.replace('_', '-')}": texts for key, texts in lists.items() if texts}
+    changes = (name, chosen, rounds, seed, disturbed, pythons, tls, given)
+    if resume is not None and changes != (None, (), None, None, None, (), False, {}):
         raise ExperimentError("--resume continues a run as it is; leave out EXPERIMENT and the options that change it")
+    source = cross(given, strategies.names()) if given else name or "quick"
+    is_clear = not (name and given)
+    need(is_clear, f"{name} has values of its own; leave it out for a grid, otherwise leave out {', '.join(given)}")
     experiment = (
-        experiment_of(name or "quick", chosen or None, rounds, seed, pythons, tls=tls)
+        experiment_of(source, chosen or None, rounds, seed, pythons, tls=tls)
         if resume is None
         else _interrupted(resume)
     )
+    if resume is None and (name is None or name in preset_names()):
+        experiment = _beside_asyncio(experiment)
     most_bytes = budget_bytes(memory_budget)
     trials = runs.plan(experiment, installed=not dry_run)
     if dry_run:
@@ -121,6 +137,8 @@ def run(
         interrupted = execute(folder, experiment, trials, most_bytes, after=write_now_and_then(folder, len(trials)))
     stored = rows.read(folder)
     present(folder, stored, as_json=as_json)
+    if given:
+        say(f"again: {shlex.join(['inflight', *sys.argv[1:]])}")
     if interrupted:
         return 130
     if strict:
@@ -181,7 +199,7 @@ def as_option(name: str) -> str:
 
 
 def experiment_of(
-    name: str,
+    source: str | Experiment,
     chosen: str | Iterable[str] | None = None,
     rounds: int | None = None,
     seed: int | None = None,
@@ -192,7 +210,8 @@ def experiment_of(
 ) -> Experiment:
     """Return an experiment with other strategies, rounds, seed or interpreters, or over TLS. Raises ExperimentError.
 
-    ``where`` turns the name of one of these values into the name used in messages.
+    ``source`` is a preset, a file or an experiment; ``where`` turns the name of one of the values into the name used in
+    messages.
     """
     changes: dict[str, Any] = {}
     if chosen is not None:
@@ -205,10 +224,20 @@ def experiment_of(
         changes["seed"] = whole(seed, 0, MAX_SEED, where("seed"))
     if pythons:
         changes["pythons"] = interpreters.labelled(pythons)
-    experiment = replace(load(name, strategies.names()), **changes)
+    loaded = load(source, strategies.names()) if isinstance(source, str) else source
+    experiment = replace(loaded, **changes)
     if tls:
         experiment = experiment.over_tls()
     return experiment if rounds is None else experiment.cut_to(whole(rounds, 1, MAX_ROUNDS, where("rounds")))
+
+
+def _beside_asyncio(experiment: Experiment) -> Experiment:
+    """Return the experiment with native_asyncio before a client from elsewhere that is alone: figures need another."""
+    groups = [strategies.describe(name).group for name in experiment.strategies]
+    if groups != [strategies.ELSEWHERE]:
+        return experiment
+    say(f"{BESIDE} runs beside {experiment.strategies[0]}, so that they can be compared")
+    return replace(experiment, strategies=(BESIDE, *experiment.strategies))
 
 
 def _interrupted(folder: Path) -> Experiment:
@@ -296,7 +325,7 @@ def execute(
     # How many rows each strategy will have in the table that the progress shows. Zeros first, so that strategies are
     # in the order of the experiment; ``+planned`` drops those that stay zero.
     planned = Counter(dict.fromkeys(experiment.strategies, 0))
-    planned.update(part.name for trial in trials if trial.record.IS_IN_TABLE for part in row_trials(trial))
+    planned.update(part.name for trial in trials if trial.record.IS_CRAWL for part in row_trials(trial))
     interrupted = False
     try:
         with interruptible(), reporting(waiting, +planned, measured) as report:

@@ -1,8 +1,12 @@
 """The state of the machine of a run: how steady it was, and what others took of the client's core. Pure.
 
-``show.studies`` (the first sentences of an answer, and no findings from a noisy run) and ``frame.frame`` ask it.
-*Noisy*: other programs took so much of the core that no difference is trusted. *Unsteady*: windows of the same code
-vary too much. A *window* is the part that counts of a slice, which is one turn of an arm (``plan.trial``).
+It is computed from stored rows, after a run or during it. ``show.studies`` asks once for each run: ``variation``,
+``worst_share`` and ``taken_share`` for the first sentences of an answer (``answer.conditions``, which also asks
+``quota``), and ``is_noisy`` to leave out the findings of a noisy run. ``frame.with_cycles`` and ``inflight advise`` ask
+``is_noisy``, too. Shares are of all rows that know them, also of invalid ones: that others took the core is often why
+they are invalid. *Noisy*: other programs took so much of the core that no difference is trusted. *Unsteady*: windows of
+the same code vary too much. A *window* is the part that counts of a slice, which is one turn of an arm
+(``plan.trial``).
 """
 
 import math

@@ -1,8 +1,10 @@
 """A trial of one strategy on one workload: a fresh worker, observed from outside, whose answer is checked.
 
-``run_trial`` is the function of the kinds crawl and memory (``measure.run``). The worker (``worker.crawl``) counts and
-times its fetches; here are read the counts of the server and of the kernel before and after, samples of the worker
-during the crawl, and its memory after it. In a memory trial the server holds all responses meanwhile (``held``).
+``run_trial`` is the function of the kinds crawl and memory: ``measure.run`` calls it for each trial, with a server that
+runs and that the trials of a run share, while the harness is on the core of that server. The worker (``worker.crawl``)
+counts and times its fetches; here are read the counts of the server and of the kernel before and after, samples of the
+worker during the crawl, and its memory after it. In a memory trial the server holds all responses meanwhile (``held``).
+``race.demo`` runs its crawls the same way, and the pytest plug-in derives the same figures from its own.
 """
 
 import time
@@ -13,7 +15,7 @@ import psutil
 from inflight.bench.measure import held, host, interpreters, memory, validity
 from inflight.bench.measure.checks import judge
 from inflight.bench.measure.expected import Answer, difference, root_paths
-from inflight.bench.measure.server import Server, ca_of, counted_between
+from inflight.bench.measure.server import Server, counted_between, job_of
 from inflight.bench.measure.trial import Observation, Setting, on_server, working
 from inflight.bench.plan.trial import Trial
 from inflight.strategies.base import Job
@@ -31,6 +33,10 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
 
     The order of events: start the worker, read all counts, crawl, read them again, read the memory of the worker at
     rest, ask it for its report. Then its answer is compared and the checks are judged.
+
+    ``conduct`` calls it and makes the row of what is in ``seen`` when it returns, or when it raises: so each reading is
+    recorded as soon as it is there. ``released_ns`` is when the gate of a memory trial was opened, on the clock of the
+    harness; it is in no row.
     """
     workload = trial.workload
     server.configure(trial.site, tls=workload.tls)
@@ -40,7 +46,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         delay_before_ns = host.run_delay_ns(worker.pid)
         server.tell("reset")
         before = counts(server, setting.cpus)
-        if trial.kind == "memory":
+        if trial.record.IS_HELD:
             held.observe(trial, server, worker, seen.measured, setting.budget_bytes)
         else:
             worker.send({"do": "crawl"})
@@ -52,7 +58,7 @@ def observe(trial: Trial, server: Server, setting: Setting, seen: Observation) -
         sizes = memory.process_layers(worker.pid)  # at rest
         seen.measured |= {key: sizes[key] for key in ("uss_bytes", "rss_bytes", "pss_bytes")}
         seen.measured["peak_threads"] = sampler.peak_threads
-        if trial.kind == "crawl":
+        if not trial.record.IS_HELD:
             seen.measured["samples"] = sampler.samples()
         if "released_ns" in seen.measured:
             seen.measured["drain_ns"] = crawled_ns - seen.measured.pop("released_ns")
@@ -86,14 +92,12 @@ run_trial = on_server(observe)
 def _job(trial: Trial, server: Server, setting: Setting) -> Job:
     """Return the job of the worker. A fetch may take as long as the trial: ten thousand threads may need over 30 s."""
     workload = trial.workload
-    roots = root_paths(trial.site, workload.roots)
-    return Job(
-        roots=tuple(server.base + path for path in roots),
-        max_in_flight=workload.in_flight,
-        connection=workload.connection,
+    return job_of(
+        server.port,
+        root_paths(trial.site, workload.roots),
+        workload,
         timeout_ns=round(setting.deadline_s(trial) * 1e9),
         work_units=setting.work_units(trial),
-        ca=ca_of(is_tls=workload.tls),
     )
 
 

@@ -1,8 +1,8 @@
 """Whether this machine allows a trial: checked before anything is started, so that a plan is refused and not a trial.
 
-``measure.run.judge`` calls ``shortages`` for each trial of a plan; ``validity`` compares the needs with what the worker
-really had. What is checked: descriptors, local ports, threads and the memory of TLS. ``limits`` knows what the
-machine has.
+``measure.run.judge`` calls ``shortages`` for each trial of a plan. ``blocks.comparing`` calls it for a block of ``ab``,
+and ``tls_shortage`` for the memory trials. ``validity`` compares the needs with what the worker really had. What is
+checked: descriptors, local ports, threads and the memory of TLS. ``limits`` knows what the machine has.
 """
 
 from functools import lru_cache
@@ -28,17 +28,17 @@ def shortages(trial: Trial) -> dict[str, str]:
 def _lack(trial: Trial) -> str | None:
     """Return the limit that forbids one row of a trial, with the remedy; None when none does."""
     workload = trial.workload
+    if trial.record.IS_CRAWL:
+        arms = () if trial.block is None else trial.block.arms
+        gates = [(arm.in_flight, arm.connection == "per-fetch") for arm in arms]
+        return (
+            tls_shortage(trial)
+            or limits.descriptor_shortage(workload.in_flight, per_fetch=_opens_again(trial))
+            or (limits.server_shortage(gates) if gates else None)
+            or _of_ports(trial.reachable)
+            or _of_threads(threads_needed(trial))
+        )
     match trial.kind:
-        case "crawl" | "memory" | "counts" | "arm":
-            arms = () if trial.block is None else trial.block.arms
-            gates = [(arm.in_flight, arm.connection == "per-fetch") for arm in arms]
-            return (
-                (_of_tls(trial) if workload.tls else None)
-                or limits.descriptor_shortage(workload.in_flight, per_fetch=_opens_again(trial))
-                or (limits.server_shortage(gates) if gates else None)
-                or _of_ports(trial.reachable)
-                or _of_threads(threads_needed(trial))
-            )
         case "open":
             return limits.descriptor_shortage(workload.users, per_fetch=False)
         case "idle" if workload.what == "thread":
@@ -48,18 +48,32 @@ def _lack(trial: Trial) -> str | None:
     return None
 
 
-def _of_tls(trial: Trial) -> str | None:
-    """Describe why a crawl of https cannot be: its strategy, or the memory that it needs; None if it can."""
+def tls_shortage(trial: Trial) -> str | None:
+    """Describe why a crawl of https cannot be: its strategy, or memory; None if it can, or if it is one of http.
+
+    All arms of a block are alive at once. So an arm also needs the memory of those that need no more than it.
+    """
+    if not trial.workload.tls:
+        return None
     model = trial.models[trial.name]
-    if model.no_tls:
-        return f"{model.name} cannot crawl https: {model.no_tls}"
-    needed, usable = trial.reachable * model.tls_bytes_each, available_bytes() / 2  # the other half is the server's
+    if model.tls_lack:
+        return f"{model.name} {model.tls_lack}"
+    together = row_trials(trial.block) if trial.block else [trial]
+    together = [part for part in together if part.workload.tls and _tls_bytes(part) <= _tls_bytes(trial)]
+    needed, usable = sum(map(_tls_bytes, together)), available_bytes() / 2  # the other half is the server's
     if needed <= usable:
         return None
+    connections = sum(part.reachable for part in together)
+    names = dict.fromkeys(part.models[part.name].name for part in together)
     return (
-        f"{trial.reachable:,} connections over TLS need {needed / 1e9:,.1f} GB of memory with {model.name}, "
+        f"{connections:,} connections over TLS need {needed / 1e9:,.1f} GB of memory with {', '.join(names)}, "
         f"and {usable / 1e9:,.1f} GB can be used, half of what is available"
     )
+
+
+def _tls_bytes(trial: Trial) -> int:
+    """Return the memory that the connections of a crawl of https need, at most."""
+    return trial.reachable * trial.models[trial.name].tls_bytes_each
 
 
 def _of_ports(in_flight: int) -> str | None:
@@ -93,9 +107,9 @@ def threads_allowed() -> int | None:
 
 def _opens_again(trial: Trial) -> bool:
     """Return whether a connection may be opened before the last one is closed: then a fetch may need two."""
-    workload = trial.workload
-    has_more = trial.kind == "arm" or workload.site.pages > workload.in_flight
-    return workload.connection == "per-fetch" and has_more
+    site = trial.site
+    has_more = site.endless or site.pages > trial.workload.in_flight
+    return trial.workload.connection == "per-fetch" and has_more
 
 
 @lru_cache

@@ -13,14 +13,19 @@ import select
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import compress
+from typing import TYPE_CHECKING, Any
 
 from inflight.bench.measure.process import LAST_S, TICK_S, Runtime, TrialError, end, how_it_ended, output, pin, start
 from inflight.fake_server.config import CA, CONTROL_SECRET
 from inflight.fake_server.site import SiteConfig
+from inflight.strategies.base import Job
+
+if TYPE_CHECKING:
+    from inflight.bench.rows.kinds import Arm, CrawlWorkload
 
 START_SECONDS = 60
 """Maximum time that a server may take to start, in seconds."""
@@ -47,8 +52,8 @@ class Server:
     process: "subprocess.Popen[bytes]"
     ports: list[int]
     control: socket.socket
-    is_tls: bool = False
-    """Whether its ports are of https."""
+    tls_ports: frozenset[int] = frozenset()
+    """Those of its ports that are of https."""
     ceiling_per_s: float | None = None
     """Maximum responses per second, as measured by ``find_ceiling``; None: not measured."""
     limits: set[int] = field(default_factory=set)
@@ -67,7 +72,7 @@ class Server:
     @property
     def bases(self) -> list[str]:
         """The URLs without path, at all ports: clients with thousands of connections spread them over these."""
-        return [base_url(port, is_tls=self.is_tls) for port in self.ports]
+        return [base_url(port, is_tls=port in self.tls_ports) for port in self.ports]
 
     def tell(self, command: str, **values: Any) -> dict[str, Any]:
         """Send one command and return the answer. Raises ServerError when it is refused or not answered."""
@@ -124,11 +129,12 @@ class Server:
         while (stats := self.stats())["in_flight"] + stats["connections"] and time.monotonic() < give_up_s:
             time.sleep(TICK_S)
         self.ports = self.tell("move", tls=tls)["ports"]
-        self.is_tls = tls
+        self.tls_ports = frozenset(self.ports) if tls else frozenset()
 
     def gates(self, are_tls: list[bool]) -> list[int]:
         """Continue at as many new ports, each behind a closed gate of its own, or of https; return the ports."""
         self.ports = self.tell("move", gates=are_tls)["ports"]
+        self.tls_ports = frozenset(compress(self.ports, are_tls))
         self.tell("pass", port=None)
         return self.ports
 
@@ -157,14 +163,24 @@ class Server:
         return f"the fake server {how_it_ended(code)}"
 
 
-def ca_of(*, is_tls: bool) -> str | None:
-    """Return what a job needs to trust servers of https: the path of their CA."""
-    return str(CA) if is_tls else None
-
-
 def base_url(port: int, *, is_tls: bool) -> str:
     """Return the URL without path at a port of a server."""
     return f"http{'s' if is_tls else ''}://127.0.0.1:{port}"
+
+
+def job_of(port: int, paths: Iterable[str], crawled: "Arm | CrawlWorkload", **limits: Any) -> Job:
+    """Return the job of a worker: from these pages at a port of a server, as a workload or an arm of a block asks.
+
+    ``limits`` are values of the job that follow from neither. A job of https needs the CA of the servers.
+    """
+    base = base_url(port, is_tls=crawled.tls)
+    return Job(
+        roots=tuple(base + path for path in paths),
+        max_in_flight=crawled.in_flight,
+        connection=crawled.connection,
+        ca=str(CA) if crawled.tls else None,
+        **limits,
+    )
 
 
 def loopback_lack() -> str | None:

@@ -41,7 +41,7 @@ def cap(trial: Trial, seen: Observation) -> Judgement:
         return Judgement("failed", f"exceeded: cap {figures}")
     if reached := seen.measured.get("reached_in_flight"):
         return Judgement("passed", f"reached {reached} of {figures}")
-    waits = workload.mean_latency_ns > 0 or trial.kind == "memory"
+    waits = workload.mean_latency_ns > 0 or trial.record.IS_HELD
     nearly = 1.0 if waits else NEARLY_REACHED
     if client < nearly * trial.reachable:
         return Judgement("failed", f"not reached: cap {figures}")
@@ -76,7 +76,7 @@ def allowances(trial: Trial, seen: Observation) -> Judgement:
 
 def hole(trial: Trial, seen: Observation) -> Judgement:
     """Check that fetches ended all the time."""
-    if trial.kind == "memory":
+    if trial.record.IS_HELD:
         return not_applicable("the gate holds all responses")
     usual_ns = seen.measured["service"].get("p50_ns", 0)
     return checks.no_hole(seen, longest_wait_ns(trial.site), usual_ns)

@@ -16,7 +16,7 @@ from msgspec import structs, to_builtins
 from inflight.bench.plan.experiment import named
 from inflight.bench.plan.grid import CONNECTIONS, COUNTED_LATENCY, MAX_IN_FLIGHT, served
 from inflight.bench.plan.judge import check_known, judged, need, whole
-from inflight.bench.plan.trial import Trial, placebo
+from inflight.bench.plan.trial import Trial, common_settings, placebo
 from inflight.bench.plan.trials import trial_of
 from inflight.bench.rows.kinds import IN_FLIGHT, Arm, ComparisonOf, CountsWorkload, CrawlWorkload, Metric
 from inflight.fake_server.delays import parse_delay
@@ -76,7 +76,7 @@ class Comparison:
 
     def block(self, number: int) -> Trial:
         """Return a block of the comparison; numbers begin at 1."""
-        workload = CrawlWorkload(id=f"compare/{self.name}", **self._values(self.a, self.site, self.a.in_flight))
+        workload = CrawlWorkload(id=f"compare/{self.name}", **self._values(self.a, self.site))
         cycles = self.cycles or (FIRST_WAITING if self.site.delay != "0" else FIRST_CYCLES)
         block_id = f"{workload.id}/round={number}"
         return Trial(block_id, number, "arm", workload, BLOCK_NS, self.arms, self.models, cycles=cycles)
@@ -96,9 +96,9 @@ class Comparison:
         """
         trials = []
         for arm in (self.a, self.b):
-            values = self._values(arm, self.site, 1) | {"repeats": COUNT_REPEATS, "bytecodes": bytecodes or None}
+            values = self._values(arm, self.site) | {"repeats": COUNT_REPEATS, "bytecodes": bytecodes or None}
             workload = CountsWorkload(id=f"compare/{self.name}/counts", **values)
-            trials.append(trial_of("counts", number, workload, self.models[arm.name], arm))
+            trials.append(trial_of("counts", number, workload, self.models[arm.name]))
         return trials
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,18 +107,17 @@ class Comparison:
         values = arms | {"latency": self.site.delay, "site": self.site.to_dict(), "metrics": list(self.metrics)}
         return values | ({"cycles": self.cycles} if self.cycles else {})
 
-    def _values(self, arm: Arm, site: SiteConfig, in_flight: int) -> dict[str, Any]:
-        """Return the values of a workload that depend on neither its kind nor its id."""
+    def _values(self, arm: Arm, site: SiteConfig) -> dict[str, Any]:
+        """Return the values of the workload of an arm that depend on neither its kind nor its id."""
         gated = [metric for metric in self.metrics if metric in self.gated]
         comparison = ComparisonOf(name=self.name, metrics=list(self.metrics), gated=gated)
-        values = {"in_flight": in_flight, "connection": arm.connection, "tls": arm.tls}
-        return {**values, "arm": arm, "comparison": comparison, **served(site)}
+        return {**common_settings(arm), "arm": arm, "comparison": comparison, **served(site)}
 
     def _held(self, number: int, arm: Arm, size: int) -> Trial:
         """Return the trial that holds ``size`` fetches of an arm at the server while memory is read."""
-        values = self._values(arm, SiteConfig(pages=size, links=0), size)
+        values = self._values(arm, SiteConfig(pages=size, links=0)) | {"in_flight": size}
         workload = CrawlWorkload(id=f"compare/{self.name}/memory/{size}", **values)
-        return trial_of("memory", number, workload, self.models[arm.name], arm)
+        return trial_of("memory", number, workload, self.models[arm.name])
 
 
 def comparison(a: Arm, b: Arm, site: SiteConfig, metrics: tuple[Metric, ...] = METRICS, name: str = "ab") -> Comparison:

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from inflight.bench.plan.grid import counted_site, endless
-from inflight.bench.rows.kinds import Arm
+from inflight.bench.rows.kinds import Arm, CrawlWorkload
 from inflight.bench.rows.parts import AGAIN, Kind, Row
 from inflight.bench.rows.records import RECORDS
 from inflight.fake_server.site import SiteConfig
@@ -104,8 +104,7 @@ class Trial:
 
     def part_of(self, arm: Arm) -> "Trial":
         """Return the subject of the row of an arm of a block."""
-        values = {"in_flight": arm.in_flight, "connection": arm.connection, "tls": arm.tls, "arm": arm}
-        workload = structs.replace(self.workload, **values)
+        workload = structs.replace(self.workload, arm=arm, **common_settings(arm))
         row_id = f"{workload.id}/{arm.name}/round={self.round}"
         return replace(self, id=row_id, workload=workload, arms=(arm,), block=self)
 
@@ -119,6 +118,11 @@ class Trial:
             left = [arm for arm in left if arm.role != "placebo"]
             left[:1] = [structs.replace(arm, role="reference") for arm in left[:1]]
         return replace(self, arms=tuple(left))
+
+
+def common_settings(of: Arm | CrawlWorkload) -> dict[str, Any]:
+    """Return the settings that an arm and its workload have in common, from either of them."""
+    return {name: getattr(of, name) for name in ("in_flight", "connection", "tls")}
 
 
 def row_trials(trial: Trial) -> list[Trial]:

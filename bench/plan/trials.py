@@ -15,7 +15,7 @@ from msgspec import structs, to_builtins
 from inflight.bench.plan.experiment import Experiment
 from inflight.bench.plan.grid import Grid, ThroughputTable
 from inflight.bench.plan.judge import need
-from inflight.bench.plan.trial import LATENCIES, MAX_WAIT_S, PAGES_LATENCIES, REFERENCE, Trial, placebo
+from inflight.bench.plan.trial import LATENCIES, MAX_WAIT_S, PAGES_LATENCIES, REFERENCE, Trial, common_settings, placebo
 from inflight.bench.rows.files import without_places
 from inflight.bench.rows.kinds import Arm, CrawlWorkload
 from inflight.bench.rows.parts import Kind
@@ -92,8 +92,10 @@ def _crawls(
     trials = []
     for on in _interpreters(experiment):
         for strategy in chosen:
-            arm = _arm(strategy, workload, grid.settings, on)
-            trials.append(trial_of(grid.trials, number, workload, strategy, arm if on or grid.settings else None))
+            each = workload
+            if on or grid.settings:
+                each = structs.replace(workload, arm=_arm(strategy, workload, grid.settings, on))
+            trials.append(trial_of(grid.trials, number, each, strategy))
     return trials
 
 
@@ -200,8 +202,7 @@ def _arm(strategy: Description, workload: CrawlWorkload, settings: Settings, on:
     """Return an arm, named after its interpreter and number of cores if several are compared."""
     cores = f" (cores={on['cores']})" if on.get("cores", 1) != 1 else ""
     name = f"{strategy.name} {on.get('interpreter', '')}".strip() + cores
-    given = {"in_flight": workload.in_flight, "connection": workload.connection, "tls": workload.tls}
-    return Arm(name, strategy.name, "compared", **{**given, **settings, **on})
+    return Arm(name, strategy.name, "compared", **{**common_settings(workload), **settings, **on})
 
 
 def _bare(experiment: Experiment, described: dict[str, Description], number: int) -> list[Trial]:
@@ -257,28 +258,26 @@ def remarks(experiment: Experiment) -> Iterator[str]:
             yield f"{workload.id} is the same workload as {alike}: results have the rounds of both together"
 
 
-def trial_of(kind: Kind, number: int, workload: CrawlWorkload, strategy: Description, arm: Arm | None = None) -> Trial:
-    """Return the trial of a strategy on a workload; its row has the arm if one is given."""
-    if arm is None:
-        arms = (_arm(strategy, workload, {}, {}),)
-    else:
-        arms, workload = (arm,), structs.replace(workload, arm=arm)
-    name = arms[0].name
-    trial = Trial(f"{workload.id}/{name}/round={number}", number, kind, workload, 0, arms, {name: strategy})
+def trial_of(kind: Kind, number: int, workload: CrawlWorkload, strategy: Description) -> Trial:
+    """Return the trial of a strategy on a workload: of the arm that the workload names, or of one with its settings."""
+    arm = workload.arm or _arm(strategy, workload, {}, {})
+    trial_id = f"{workload.id}/{arm.name}/round={number}"
+    trial = Trial(trial_id, number, kind, workload, 0, (arm,), {arm.name: strategy})
     return replace(trial, expected_ns=_crawl_ns(trial, strategy))
 
 
 def _crawl_ns(trial: Trial, strategy: Description) -> int:
     """Return about how long a crawl takes, or all crawls of a trial that counts."""
-    kind, workload, stack = trial.kind, trial.workload, strategy.stack
-    if kind == "counts":
+    workload = trial.workload
+    stack = strategy.stack
+    if trial.kind == "counts":
         return _COUNT_NS + int(workload.repeats) * _COUNTED_NS[stack]
     reachable = trial.reachable
     fetch_ns = _FETCH_NS[stack] + workload.cpu_ns
     if workload.tls and workload.connection == "per-fetch":
         fetch_ns += _HANDSHAKE_NS
-    if kind == "memory":
+    if trial.record.IS_HELD:
         fetch_ns += _HELD_THREAD_NS if strategy.threads_each and reachable > _CROWD_OF_THREADS else _HELD_NS
     waves = -(-workload.site.pages // reachable)
     crawl_ns = max(workload.site.pages * fetch_ns, round(waves * (workload.mean_latency_ns + fetch_ns)))
-    return int(_START_NS[stack] + crawl_ns + (_MEMORY_NS if kind == "memory" else 0))
+    return int(_START_NS[stack] + crawl_ns + (_MEMORY_NS if trial.record.IS_HELD else 0))

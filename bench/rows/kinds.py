@@ -253,7 +253,7 @@ class Counts(Row, frozen=True, kw_only=True):
         "python_calls_per_page": "Python calls",
         "system_calls_per_page": "system calls",
     }
-    HAS_STRATEGY = IS_IN_TABLE = True
+    HAS_STRATEGY = IS_CRAWL = True
     FORMAT = 6
     NEEDED: ClassVar[Needed] = {"measured": ("pages",), "knobs": _RAN_WITH}
 
@@ -274,7 +274,7 @@ class Crawl(Row, frozen=True, kw_only=True):
 
     TITLE, SIZE = "whole crawls, one strategy after the other", "in_flight"
     PROGRESS = _TIMED
-    HAS_STRATEGY = IS_IN_TABLE = IS_TIMED = IS_REQUIRED = True
+    HAS_STRATEGY = IS_CRAWL = IS_TIMED = IS_REQUIRED = True
     NEEDED: ClassVar[Needed] = {"measured": (*_ANSWER, *_TIMES), "server": _SERVED, "knobs": _RAN_WITH}
     ABOVE_0: ClassVar[tuple[str, ...]] = ("pages", "peak_in_flight", "pages_per_s", "makespan_ns", "cpu_per_page_ns")
 
@@ -287,7 +287,7 @@ class Memory(Row, frozen=True, kw_only=True):
 
     TITLE, PREFIX, SIZE = "memory of fetches that the server holds", "memory", "in_flight"
     PROGRESS = _HELD
-    HAS_STRATEGY = IS_IN_TABLE = True
+    HAS_STRATEGY = IS_CRAWL = IS_HELD = True
     NEEDED: ClassVar[Needed] = Crawl.NEEDED | {"measured": (*_ANSWER, "held_in_flight", *_SIZES, "reach_ns")}
     ABOVE_0 = ("held_in_flight", *_SIZES)
 
@@ -352,7 +352,7 @@ class ArmRow(Row, tag="arm", frozen=True, kw_only=True):
 
     TITLE, SIZE, NOUN = "throughput, in blocks where all strategies take turns", "in_flight", "block"
     PROGRESS = _TIMED
-    HAS_STRATEGY = IS_IN_TABLE = IS_TIMED = IS_REQUIRED = True
+    HAS_STRATEGY = IS_CRAWL = IS_TIMED = IS_REQUIRED = True
     NEEDED: ClassVar[Needed] = {
         "measured": (
             *("block", "windows", "cpu_per_page_ns", "pages_per_s", "cpu_share"),
@@ -593,7 +593,7 @@ class Swarm(Row, frozen=True, kw_only=True):
 
     TITLE, SIZE, PREFIX = "swarms of many processes", "in_flight", "swarm"
     PROGRESS: ClassVar[dict[str, str]] = {"held_in_flight": "held after", "reach_ns": ""}
-    HAS_STRATEGY = NEEDS_LOCUST = True
+    HAS_STRATEGY = IS_HELD = NEEDS_LOCUST = True
     PATIENCE = (120.0, 5.0)  # many processes are slow to start, but not for each fetch
     NEEDED: ClassVar[Needed] = {
         "measured": (

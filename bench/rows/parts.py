@@ -324,10 +324,12 @@ class Row(Closed, tag_field="kind", tag=str.lower, frozen=True, kw_only=True):
     """Whether its trials need Locust."""
     IS_REQUIRED: ClassVar[bool] = False
     """Whether a run is refused where the machine forbids a trial; others are then skipped."""
-    IS_IN_TABLE: ClassVar[bool] = False
-    """Whether its rows are in the table that shows the progress of a run, with a line for each strategy."""
     HAS_STRATEGY: ClassVar[bool] = False
     """Whether a strategy crawls."""
+    IS_CRAWL: ClassVar[bool] = False
+    """Whether a strategy crawls in a worker of its own: its rows are in the table that shows the progress of a run."""
+    IS_HELD: ClassVar[bool] = False
+    """Whether the gate of the server holds all responses while memory is read, so that no latency is added."""
     IS_TIMED: ClassVar[bool] = False
     """Whether it has a throughput."""
     HAS_CHECKS: ClassVar[bool] = True

@@ -23,6 +23,7 @@ from inflight.bench.frame.statistics import CONFIDENCE, MARGIN, holm
 from inflight.bench.plan.trial import REFERENCE
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
+from inflight.bench.show.folder import experiment
 
 TIMES, MEMORY = ["cpu_per_page_ns", "pages_per_s"], "user_bytes_per_fetch"
 """Figures that are compared as ratios to the baseline of their run; and memory, which is compared as it is."""
@@ -56,7 +57,8 @@ class Run:
     @property
     def record(self) -> dict[str, str]:
         """What may differ between runs of one machine, as text, as far as it is known."""
-        about: dict[str, Any] = {"experiment": max(row.run for row in self.rows).rpartition("-")[2]}
+        newest = max(row.run for row in self.rows)
+        about: dict[str, Any] = {"experiment": experiment(newest, self.machine)}
         about |= {name: self.machine.get(name) for name in ("libc", "commit")}
         for part in ("digests", "versions"):
             about |= {f"{name} ({part})": value for name, value in (self.machine.get(part) or {}).items()}

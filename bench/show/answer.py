@@ -6,6 +6,7 @@ throughput, memory and so on, each the first part of a study in its usual worklo
 texts.toml. Every figure of its sentences is in ``as_json``.
 """
 
+import json
 import math
 import textwrap
 import tomllib
@@ -25,6 +26,7 @@ from inflight.bench.plan.trial import REFERENCE
 from inflight.bench.race.lanes import races
 from inflight.bench.race.page import section as race_section
 from inflight.bench.rows.files import Row
+from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.show import at_once, terminal, words
 from inflight.bench.show import folder as folders
 from inflight.bench.show.at_once import base
@@ -86,7 +88,7 @@ class ModelPair:
     first: str
     other: str
     clauses: Mapping[str, Entry]
-    """What is known on fast sites, on slow sites, and of memory."""
+    """What is known on fast and on slow sites, of memory without TLS and over it, and of a limit of the first one."""
     sentence: str
     """All clauses, behind a head."""
 
@@ -223,6 +225,8 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
     study = part.study
     if study.measure == "median":
         figure = study.order or study.figures[-1]
+        if figure not in part.names:  # no trial got that far
+            return None
         valid = part.valid.dropna(subset=figure)
         values = zip(valid["line"].map(base), valid[figure], strict=True)
         listed = {line: Entry(figure_of(figure).write(value, 2), {"estimate": value}) for line, value in values}
@@ -252,7 +256,8 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
         elif line in baselines:
             text = f"1x ({text})"
         entries[base(line)] = Entry(text, figures)
-    heads = [SENTENCES.get(f"head_{name}", study.title), part.head(column)]
+    body = words.body("arm", {"site": json.loads(part.lines["site"].iloc[0])})
+    heads = [SENTENCES.get(f"head_{name}", study.title), words.join(", ", part.head(column), body)]
     if ratios:
         heads.append("next run (90 %)")
     return Criterion(name, tuple(heads), entries)
@@ -318,7 +323,8 @@ def _against(studies: Studies, first: str, other: str) -> ModelPair:
     clauses = {
         "fast": _timed(studies, "cpu", titles),
         "slow": _timed(studies, "throughput", titles),
-        "memory": _memory(studies, titles),
+        **_memory(studies, titles),
+        "in_flight": _reached(studies, first),
     }
     known = {name: clause for name, clause in clauses.items() if clause is not None}
     head = SENTENCES["threads_against" if is_usual else "against"].format(*titles)
@@ -371,10 +377,23 @@ def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | No
     return Entry(sentence, {"loser": loser, "winner": winner, "values": means} | _of_ratio(ratio))
 
 
-def _memory(studies: Studies, titles: Mapping[str, str]) -> Entry | None:
-    """Say which of two takes less memory per fetch; None if that was not measured."""
-    table = TEXTS["answer_memory"]
-    slopes = {name: slope for name, slope in at_once.slopes(studies).items() if name in titles}
+def _memory(studies: Studies, titles: Mapping[str, str]) -> dict[str, Entry | None]:
+    """Say which of two takes less memory per fetch; of http and of https, if the run held fetches of both.
+
+    The model that takes less over https may be the other one.
+    """
+    plain, over_tls = at_once.slopes(studies), at_once.slopes(studies, over_tls=True)
+    if not over_tls or any(slope.connection.endswith(OVER_TLS) for slope in plain.values()):
+        return {"memory": _less_memory(plain, titles, TEXTS["answer_memory"])}
+    clauses = {"memory": _less_memory(plain, titles, TEXTS["answer_memory_http"])}
+    if titles.keys() <= over_tls.keys():
+        clauses[OVER_TLS_COLUMN] = _less_memory(over_tls, titles, TEXTS["answer_memory_https"])
+    return clauses
+
+
+def _less_memory(known: Mapping[str, Any], titles: Mapping[str, str], table: Mapping[str, str]) -> Entry | None:
+    """Say which of two has the smaller slope of memory; None if that was not measured."""
+    slopes = {name: slope for name, slope in known.items() if name in titles}
     if len(slopes) < len(titles):
         return _without(titles, slopes, table) if slopes else None
     less, more = sorted(slopes.values(), key=lambda slope: slope.estimate)
@@ -397,6 +416,14 @@ def _memory(studies: Studies, titles: Mapping[str, str]) -> Entry | None:
             "ratio": ratio,
         },
     )
+
+
+def _reached(studies: Studies, model: str) -> Entry | None:
+    """Say how many fetches a client with a limit of its own kept in flight in the blocks, where it reached it."""
+    for row in studies.rows:
+        if row.reached and row.kind == "arm" and base(row.arm) == model:
+            return Entry(SENTENCES["reached"].format(row.reached), {"most": row.measured.reached_in_flight})
+    return None
 
 
 def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[str, str]) -> Entry:

@@ -19,6 +19,7 @@ from inflight.bench.frame.slopes import FULL
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.rows.parts import REACHED
+from inflight.bench.rows.records import RECORDS
 from inflight.bench.show import pictures, words
 from inflight.bench.show.looks import COLOURS, GREY
 from inflight.bench.show.pictures import MAX_BARS, ROW, Bar, Panel, Picture
@@ -36,8 +37,8 @@ MEMORY, THREADS = "memory", "threads"
 """Limits that depend on the model."""
 ONE, OWN = "at a time", "its own limit"
 """What stops a model that never has more than one fetch in flight, and a client with a limit of its own."""
-CRAWLED = ("crawl", "arm", "memory")
-"""Kinds of trials in which a model crawls."""
+CRAWLED = [kind for kind, record in RECORDS.items() if record.IS_CRAWL and kind != "counts"]
+"""Kinds of trials in which a model has as many in flight as were asked for; what is counted has one."""
 C10K = 10_000
 """The number of the C10K problem."""
 TITLE = "How many fetches at once in one process"

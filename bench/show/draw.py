@@ -7,6 +7,7 @@ later (``pictures``). A *part* is one table of a study, a *column* one workload 
 """
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -50,6 +51,8 @@ PUBLISHED = {
 """Figures of the chapter "A Web Crawler With asyncio Coroutines" by Davis and van Rossum."""
 ROOM_FOR_CHARACTER = 0.022
 """Share of the axis that a character of the name of a published figure takes on a panel as wide as a phone."""
+TICK_WIDTH = 14
+"""Width in characters of the name of a step below an axis."""
 FILLS = dict(zip((*LAYERS, SERVER), pictures.FILLS, strict=True))
 """Fill of each layer of memory."""
 
@@ -151,7 +154,8 @@ def _lines(axes: "Axes", part: Part, columns: Sequence[Column]) -> None:
         pictures.log_axis(axes.xaxis, units.count, steps)
         axes.set_xlabel("in flight (log scale)")
     else:
-        axes.set_xticks(range(len(steps)), [short_name(plot.x, step) for step in steps])
+        names = [textwrap.fill(short_name(plot.x, step), TICK_WIDTH) for step in steps]
+        axes.set_xticks(range(len(steps)), names)
         axes.set_xlim(-0.2, len(steps) - 0.8)
         axes.set_xlabel(value_words(plot.x))
     points: dict[str, list[Point]] = {name: [] for name in part.stacks}

@@ -1,8 +1,12 @@
 """The findings of a part of a study: one template of ``texts.toml`` for each thing that can be said.
 
-``sections`` and ``draw`` call ``findings``; a study names its kind (``study.Study.finding``), FINDINGS has the
-function. A difference is said only if ``contrast`` is certain of it. With one block the ratio is said, and that nobody
-knows its certainty. A *part* is one table of a study, a *column* one workload of it.
+``sections`` (for the first part of each study), ``draw`` (the first sentence stands below the first plot of each part)
+and ``answer`` (of a run without a pair of models) call ``findings``. They call it for parts that have something to
+show, so a part of means has at least one column. A study names the kind of its sentences (``study.Study.finding``);
+FINDINGS has the function of each kind. ``studies`` drops those of timed studies from the sections of a noisy run. A
+difference is said only if ``contrast`` is certain of it. With one block the ratio is said, and that nobody knows its
+certainty. A *part* is one table of a study, a *column* one workload of it, *ranked* means are those that can be
+compared, the best first.
 """
 
 import math
@@ -36,7 +40,7 @@ UNITS = {
 
 
 def findings(part: Part) -> tuple[str, ...]:
-    """Return the findings of a part, in the way of its study."""
+    """Return the findings of a part, in the way of its study; none if the study has no kind of sentences."""
     find = FINDINGS.get(part.study.finding)
     return tuple(find(part)) if find else ()
 
@@ -49,7 +53,10 @@ def evenly(values: Sequence[Any], most: int) -> list[Any]:
 
 
 def _compared(part: Part, where: str, means: Sequence[Any]) -> str:
-    """Say how the best and the worst of some ranked means differ."""
+    """Say how the best and the worst of some ranked means differ (``study.rank``: at least two, the best first).
+
+    ``where`` is the workload. The answer of the worst is that of its ratio to the best.
+    """
     figure = part.study.figure
     best = means[0]
     worst = means[-1]
@@ -84,9 +91,18 @@ def _compared(part: Part, where: str, means: Sequence[Any]) -> str:
 
 
 def _ends(part: Part) -> Iterator[str]:
-    """Compare the lines of the first and the last column, or of the usual one; then what identical code gave.
+    """Compare the lines of one or two columns, then say what identical code gave.
 
-    Lines with a stack of their own are compared with the best of the shared one in one column.
+    ``part.study.usual`` says which columns, and ``part.usual`` is a column. With "first", the default, they are the
+    first and the last column in which two lines can be compared (``part.ranked``): the shortest and the longest
+    latency, as a rule. With "last" it is only the column that stands for all (``part.usual``), which then has the
+    longest latency; if nothing can be compared there, it is the last column in which something can. ``ranked`` has
+    lines of the shared stack alone where two of them can be compared.
+
+    Only a study with ratios (``over``) has more sentences. Of this kind only CPU time has, and its ratios are those to
+    the reference arm of the same block. Lines with a stack of their own are then compared with the best of the shared
+    one (``ranked_of_own``), in the usual column or else in the first where that is possible. The control, which is the
+    reference over itself in the same block, has a sentence for each column in which it was measured.
     """
     ranked = part.ranked
     clients = part.ranked_of_own
@@ -114,7 +130,11 @@ def _where(part: Part, column: Column, stack: str = "") -> str:
 
 
 def _axis(part: Part) -> Iterator[str]:
-    """Say between which ratios the lines of some columns lie along the axis of the study."""
+    """Say between which ratios the lines of some columns lie along the axis of the study.
+
+    ``study.over`` is the axis and its baseline: each ratio is that of a line to the same line at the baseline. A column
+    without ratios, such as that of the baseline, is left out.
+    """
     assert part.study.over is not None
     table = part.ratios.sort_values("estimate")
     able = [column for column in part.columns if len(part.at(table, [column]))]
@@ -153,7 +173,7 @@ def _tiles(part: Part) -> Iterator[str]:
 
 
 def _order(part: Part) -> Iterator[str]:
-    """Compare the lines that held the most, in the figure that orders them."""
+    """Compare the lines that held the most, in the figure that orders them; nothing if no trial has that figure."""
     order = part.study.order
     figure = part.study.figure
     lines = part.valid

@@ -1,8 +1,11 @@
 """A run as one HTML page that explains itself: no network, no tracking, a strict content policy, under 3 MB.
 
-``commands`` (run, report) and the API call ``write``. The page has chapters: the answer, verdicts, the race, pictures,
-the simulator, and folded ones with all tables and the rows. It works in light and dark mode, on a phone, in print, with
-a screen reader and without JavaScript (except the race). All of it is made from the files in the run's folder.
+Commands call ``write`` when their run has ended (``commands.run.save``), ``inflight report`` calls it for a stored run,
+and ``commands.so_far`` for a run that goes on, whose rows are those so far. ``write`` calls ``page``, which draws the
+plots first: the rows and their table get the room that these leave. The page has chapters: the answer, verdicts, the
+race, pictures, the simulator, and folded ones with all tables and the rows. It works in light and dark mode, on a
+phone, in print, with a screen reader and without JavaScript (except the race). All of it is made from the files in the
+run's folder.
 """
 
 import base64
@@ -10,7 +13,6 @@ import gzip
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,10 @@ from inflight.bench.predict import simulator
 from inflight.bench.race import page as race
 from inflight.bench.rows import files
 from inflight.bench.rows.files import Row, read
+from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.show import folder as folders
 from inflight.bench.show import html, words
-from inflight.bench.show.answer import RunAnswer, answer_of, conditions
+from inflight.bench.show.answer import OVER_TLS_COLUMN, RunAnswer, answer_of, conditions
 from inflight.bench.show.folder import Extras
 from inflight.bench.show.pictures import Picture, draw_svg, settings
 from inflight.bench.show.results import csv
@@ -90,18 +93,23 @@ def page(studies: Studies, tell: Callable[[str], None] = lambda _step: None, so_
     scripts = {"race": race.fragment(rows), "simulator": simulator.fragment(studies.lines)}
     what = _about(extras, machine)
     answer = answer_of(studies)
-    drawn = _plots(chain(studies.decision_pictures(), studies.pictures()), tell)
-    first = [column.name for column in answer.columns if column.name in drawn] or list(drawn)[:MAX_FIRST]
-    # First the chapters that are open, then (``figures``) those that are folded.
-    parts = [
+    pictures = [*studies.decision_pictures(), *studies.pictures()]
+    drawn = _plots(pictures, tell)
+    plots = {column.name: column.name for column in answer.columns}
+    for picture in pictures:
+        if picture.name.startswith("memory") and picture.title.endswith(OVER_TLS):
+            plots[OVER_TLS_COLUMN] = picture.name  # a part of the study of memory
+    on_top = [plots[column.name] for column in answer.columns if plots[column.name] in drawn]
+    on_top = on_top or list(drawn)[:MAX_FIRST]
+    opened = [
         Chapter("answer", "The answer", _answer(studies, answer)),
         Chapter("verdicts", "Verdicts", _sections(studies.decisions)),
         Chapter("race", "The race", _markup(scripts["race"]), is_whole=True),
-        Chapter("plots", "Pictures", html.macro("plots", [drawn[name] for name in first])),
+        Chapter("plots", "Pictures", html.macro("plots", [drawn[name] for name in on_top])),
         Chapter("simulator", "Simulator", _markup(scripts["simulator"]), is_whole=True),
     ]
-    others = [plot for name, plot in drawn.items() if name not in first]
-    figures = [
+    others = [plot for name, plot in drawn.items() if name not in on_top]
+    folded = [
         Chapter("figures", "Tables", html.listed(findings(studies)) + _sections(sections_of(studies))),
         Chapter("others", "Other plots", html.macro("plots", others)),
         Chapter("validity", "Validity checks", html.section(validity(rows))),
@@ -111,23 +119,22 @@ def page(studies: Studies, tell: Callable[[str], None] = lambda _step: None, so_
     ]
     title = _title(rows, machine, extras)
     source = folders.source(rows, machine)
-    lead = list(filter(None, [so_far, what]))
+    first = list(filter(None, [so_far, what]))
     used = {name: fragment for name, fragment in scripts.items() if fragment}
     style = "".join(fragment.css for fragment in used.values())
     script = "".join(fragment.js for fragment in used.values())
     data = {f"{name}-data": fragment.data for name, fragment in used.items()}
 
     def whole(links: Markup) -> str:
-        """Return the whole page with these links to the rows."""
-        chapters = [part for part in parts if part.inside]
-        folded = [part for part in (*figures, Chapter("rows", "Raw data", links)) if part.inside]
+        """Return the whole page with these links to the rows; chapters without content are left out."""
+        with_links = [*folded, Chapter("rows", "Raw data", links)]
         body = html.filled(
             "run.html",
             title=title,
             source=source,
-            first=lead,
-            chapters=chapters,
-            folded=folded,
+            first=first,
+            chapters=[chapter for chapter in opened if chapter.inside],
+            folded=[chapter for chapter in with_links if chapter.inside],
         )
         return html.shell(title, body, style, script, data)
 
@@ -202,7 +209,7 @@ def downloads(studies: Studies, extras: Extras, taken_bytes: int) -> Markup:
     if not studies.rows:
         return html.macro("downloads", [], "There are no rows.")
     room = MAX_BYTES - taken_bytes - _NOTE_BYTES
-    files = list[dict[str, Any]]()
+    links = list[dict[str, Any]]()
     left_out = list[str]()
     lines = "".join(f"{row.to_json()}\n" for row in studies.rows)
     texts = {
@@ -215,10 +222,16 @@ def downloads(studies: Studies, extras: Extras, taken_bytes: int) -> Markup:
         address = Markup(f"data:application/gzip;base64,{base64.b64encode(packed).decode()}")  # noqa: S704
         if len(address) <= room:
             room -= len(address)
-            file = f"{_ODD.sub('-', extras.name).strip('.-')[:120] or 'run'}-{name}.gz"
-            files.append({"name": file, "address": address, "about": f"{what}, {size}"})
+            download = f"{_ODD.sub('-', extras.name).strip('.-')[:120] or 'run'}-{name}.gz"
+            links.append(
+                {
+                    "name": download,
+                    "address": address,
+                    "about": f"{what}, {size}",
+                }
+            )
         else:
             left_out.append(f"{name}.gz ({size})")
     where = f"; the rows are in {extras.rows_path}" if extras.rows_path else ""
     note = f"{TOO_LARGE}: {', '.join(left_out)}{where}." if left_out else ""
-    return html.macro("downloads", files, note)
+    return html.macro("downloads", links, note)

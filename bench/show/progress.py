@@ -27,6 +27,8 @@ from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED, wants_colour, w
 
 TRUST_NS = 5_000_000_000
 """Weight of the plan's estimate, as measured time, so that one unusual first step does not decide."""
+MUCH_SLOWER = 1.5
+"""Factor to the announced time from which a new one is announced."""
 MIN_NAME, _WHERE = 16, 34
 """Width in characters of the name of a strategy, at least, and of its workload."""
 MAX_LINES, MIN_SIZES = 20, 3
@@ -71,10 +73,13 @@ class Progress:
     """Actual time of the timed steps."""
     elapsed_ns: int = 0
     """Time so far, at the end of the last step."""
+    announced_ns: float = field(init=False)
+    """How long all steps take, as the user was told last."""
     _began_ns: int = field(init=False)
 
     def __post_init__(self) -> None:
         self._began_ns = self.clock()
+        self.announced_ns = self.ahead_ns
 
     @property
     def left_ns(self) -> float:
@@ -88,6 +93,10 @@ class Progress:
             self.behind_ns += expected_ns
             self.took_ns += lap_ns
         self.done, self.ahead_ns, self.now = self.done + 1, max(0, self.ahead_ns - expected_ns), now
+        all_ns = self.elapsed_ns + self.left_ns
+        if self.ahead_ns and all_ns > MUCH_SLOWER * self.announced_ns + TRUST_NS:
+            self.announced_ns = all_ns
+            line = f"{line}\nslower than expected: about {minutes(all_ns)} in all".lstrip("\n")
         self.put(line, self.sentence())
 
     def repeated(self, line: str) -> None:
@@ -186,7 +195,7 @@ def reporting(
 
         def report(number: int, total: int, ended: Sequence[Row]) -> None:
             """Show the rows of a trial that has ended."""
-            with_line = [row for row in ended if not (has_table and row.valid and row.IS_IN_TABLE)]
+            with_line = [row for row in ended if not (has_table and row.valid and row.IS_CRAWL)]
             lines = step_lines(number, total, with_line, width)
             progress.finished(
                 "\n".join(lines),
@@ -207,6 +216,7 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
     """Return a table of what has been measured so far; ``planned`` is the number of rows of each strategy at the end.
 
     CPU time per page is that of the workload with the least latency, pages per second that of the one with the most.
+    Memory of fetches over TLS has a column of its own, once there is a row of it.
     """
     timed = [row for row in rows if row.valid and row.IS_TIMED]
     timed.sort(key=lambda row: abs(row.workload.in_flight - words.USUAL_IN_FLIGHT))
@@ -221,15 +231,19 @@ def table_so_far(planned: Mapping[str, int], rows: Sequence[Row]) -> str:
     fast = min(by_workload.values(), key=latency_ns, default=[])
     slow = max(by_workload.values(), key=latency_ns, default=[])
     width = name_width(planned)
+    has_tls = any(row.kind == "memory" and row.workload.tls for row in rows)
     lines = [
-        f"{'':{width}}  CPU time              memory",
-        f"{'':{width}}  per page   pages/s per fetch     done",
+        f"{'':{width}}  CPU time              memory{'  over TLS' if has_tls else ''}",
+        f"{'':{width}}  per page   pages/s per fetch{' per fetch' if has_tls else ''}     done",
     ]
     for name, total in [*planned.items()][:MAX_LINES]:
-        mine = [row for row in rows if row.arm == name and row.IS_IN_TABLE]
+        mine = [row for row in rows if row.arm == name and row.IS_CRAWL]
         cost = _mean(units.duration, [row.measured.cpu_per_page_ns for row in fast if row.arm == name])
         rate = _mean(units.number, [row.measured.pages_per_s for row in slow if row.arm == name])
-        figures = f"{cost:>10}{rate:>10}{_memory_each(mine):>10}{f'{len(mine)}/{total}':>9}"
+        memory = f"{_memory_each(mine):>10}"
+        if has_tls:
+            memory += f"{_memory_each(mine, over_tls=True):>10}"
+        figures = f"{cost:>10}{rate:>10}{memory}{f'{len(mine)}/{total}':>9}"
         limits = "".join(dict.fromkeys(f"  ({row.reached})" for row in mine if row.reached))
         lines.append(f"{words.name(name):{width}}{figures}{limits}")
     if len(planned) > MAX_LINES:
@@ -244,12 +258,17 @@ def _mean(write: units.Write, values: Sequence[float]) -> str:
     return write(statistics.fmean(values), 2) if values else "-"
 
 
-def _memory_each(rows: Iterable[Row]) -> str:
-    """Write the memory per fetch in all layers: the slope of the table with most sizes; "-" of too few."""
+def _memory_each(rows: Iterable[Row], *, over_tls: bool = False) -> str:
+    """Write the memory per fetch in all layers: the slope over the sizes held; "-" for too few.
+
+    It is that of fetches over TLS, or of others. Sizes are those of one use of connections: that with most of them.
+    """
     tables: dict[str, dict[int, int]] = {}
     for row in rows:
-        if row.valid and row.kind == "memory" and row.measured.held_disturbed is None:
-            table = tables.setdefault(row.workload.id.replace(f"in_flight={row.workload.in_flight}", ""), {})
+        if not row.valid or row.kind != "memory" or row.workload.tls != over_tls:
+            continue
+        if row.measured.held_disturbed is None:
+            table = tables.setdefault(row.workload.connections, {})
             with suppress(TypeError):  # a layer is unknown
                 table[row.measured.held_in_flight] = sum(
                     getattr(row.measured, f"held_{layer}") - getattr(row.measured, f"base_{layer}") for layer in _LAYERS
@@ -292,7 +311,8 @@ def trial_line(number: int, total: int, row: Row, width: int = MIN_NAME) -> str:
 
 def _where(row: Row) -> str:
     """Return the workload of a trial in words."""
-    return words.join(", ", row.PREFIX, words.workload(row.kind, msgspec.to_builtins(row.workload)))
+    values = msgspec.to_builtins(row.workload)
+    return words.join(", ", row.PREFIX, words.workload(row.kind, values), words.body(row.kind, values))
 
 
 def step_lines(number: int, total: int, rows: Sequence[Row], width: int = MIN_NAME) -> list[str]:

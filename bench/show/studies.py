@@ -74,14 +74,18 @@ class Studies:
 
     @cached_property
     def parts(self) -> dict[str, list[Part]]:
-        """The parts of each study; none if there is nothing for it."""
-        *first, others = STUDIES  # the last study has what no other one shows, so it is made last
+        """The parts of each study; none if there is nothing for it.
+
+        The order of STUDIES counts twice: "cpu" is before "counts", whose table has CPU times beside the counts, and
+        the last study has the trials that no other one shows.
+        """
+        *first, others = STUDIES
         every = dict[str, list[Part]]()
         for study in first:
-            source = self.lines if study.measure == "mean" else self.trials
+            lines = self.lines if study.measure == "mean" else self.trials
             if study.name == counts.NAME:
-                source = counts.beside(source, self.rows, every["cpu"])
-            every[study.name] = parts_of(study, source)
+                lines = counts.beside(lines, self.rows, every["cpu"])
+            every[study.name] = parts_of(study, lines)
         in_table = [part.trials for some in _without_replaced(every) for part in some]
         rest = self.trials[~self.trials["trial"].isin(set().union(*in_table))]
         return every | {others.name: parts_of(others, rest)}

@@ -20,7 +20,7 @@ import pandas as pd
 from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.figures import Figure, figure_of
-from inflight.bench.frame.frame import KEYS, OF_TRIAL
+from inflight.bench.frame.frame import KEYS, OF_TRIAL, TIMED
 from inflight.bench.frame.slopes import BY, FULL, GROUPS
 from inflight.bench.show import words
 from inflight.bench.show.words import USUAL_IN_FLIGHT, value_name
@@ -380,6 +380,7 @@ def parts(study: Study, source: pd.DataFrame) -> list[Part]:
         # A shorter crawl never has so many in flight.
         is_full = (rows["kind"] != "crawl") | (rows["site_pages"] >= rows["in_flight"])
         rows = rows[is_full] if is_full.any() else rows
+        rows = rows[rows["kind"].isin(TIMED)]
     if study.select and len(rows):
         rows = rows.query(study.select)
     if study.measure == "slope":

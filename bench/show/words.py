@@ -16,6 +16,7 @@ from zlib import crc32
 from inflight.bench import units
 from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.rows.parts import AGAIN, REACHED
+from inflight.bench.rows.records import RECORDS
 
 if TYPE_CHECKING:
     from inflight.bench.rows.files import Row
@@ -44,12 +45,12 @@ WORKLOAD = (
     *("arguments", "variables", "through_shared"),
 )
 """The values that name a workload, in order."""
+USUAL_BODY_BYTES = 1200
+"""The size of pages that is not worth a word."""
 USUAL_IN_FLIGHT = 100
 """Of several numbers in flight, the nearest to this one stands for all."""
 USUAL: dict[str, Any] = {"cpu": "0", "connection": "keep-alive"}
 """Values that are not worth a word."""
-GATED = ("memory", "swarm")
-"""Kinds of trials without a latency: the gate holds every response."""
 
 
 class NotInRunError(ValueError):
@@ -141,9 +142,15 @@ def workload(kind: str, values: Mapping[str, Any]) -> str:
             continue
         if key != "latency":
             texts.append(value_name(key, values[key]))
-        elif kind not in GATED:
+        elif not RECORDS[kind].IS_HELD:
             texts.append(f"{value_name(key, values[key])} latency")
     return join(", ", *texts)
+
+
+def body(kind: str, values: Mapping[str, Any]) -> str:
+    """Write the size of the pages of a block: ``body bytes 5000``; nothing if it is usual, or the kind another one."""
+    body_bytes = values.get("site", {}).get("body_bytes", USUAL_BODY_BYTES)
+    return "" if kind != "arm" or body_bytes == USUAL_BODY_BYTES else value_name("site", {"body_bytes": body_bytes})
 
 
 def in_flight(number: int) -> str:

@@ -12,11 +12,14 @@ from inflight import strategies
 from inflight.bench.claims import claims
 from inflight.bench.claims.claims import Claim
 from inflight.bench.claims.command import work_out
+from inflight.bench.claims.verdicts import Verdict, load
 from inflight.bench.rows import files
 from inflight.bench.rows.files import Row
 from tests.varied import Change, varied
 
 (REFERENCE,) = (Path(__file__).parents[2] / "results" / "reference").glob("*-claims")
+ALONE = sorted(REFERENCE.parent.glob("*-claim"))
+"""Runs of a single claim, which was written after the reference run."""
 CLAIMS: dict[str, Claim] = {name: claims.load(name, strategies.names()) for name in claims.ids()}
 S = 1_000_000_000
 
@@ -26,9 +29,15 @@ Case = tuple[str, str, Sequence[Change]]
 
 @cache
 def recorded() -> dict[str, list[Row]]:
-    """Return the rows of each claim in the reference run."""
+    """Return the rows of each claim in the reference run, or in a run of its own."""
     needed = work_out(CLAIMS.values(), quick=False)
-    return {claim.id: own for claim, own in needed.rows_of(files.read(REFERENCE))}
+    rows = [row for folder in (REFERENCE, *ALONE) for row in files.read(folder)]
+    return {claim.id: own for claim, own in needed.rows_of(rows)}
+
+
+def stored() -> list[Verdict]:
+    """Return the stored verdicts of all claims."""
+    return [verdict for folder in (REFERENCE, *ALONE) for verdict in load(folder).claims]
 
 
 def made(claim: str, changes: Sequence[Change]) -> list[Row]:
@@ -68,6 +77,10 @@ CASES: list[Case] = [
     ("thread-memory", BORDERLINE, [held(ALL, 40_000 / 44_831)]),
     ("thread-memory", BORDERLINE, [held(ALL, 10_000 / 44_831)]),
     ("thread-memory", "not tested", [(ALL, {"held_disturbed": "+9 tasks"})]),
+    ("tls-memory", "true", [held(ASYNCIO, 0.03)]),
+    ("tls-memory", "partly true", [held(ASYNCIO, 0.2)]),
+    ("tls-memory", BORDERLINE, [held(ASYNCIO, 104 / 307)]),
+    ("tls-memory", "not tested", [(ASYNCIO, "invalid")]),
     ("coroutine-memory", "true", [held("in_flight <= 10000", 0.2)]),
     ("coroutine-memory", "not true here", [held("in_flight > 10000", 8.0)]),
     ("coroutine-memory", BORDERLINE, [held("strategy == 'asyncio_task_socket'", 0.2),

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from inflight.bench.claims.evaluate import decide, judge
-from inflight.bench.claims.verdicts import PartAnswer, Verdict, Yes, load
+from inflight.bench.claims.verdicts import PartAnswer, Verdict, Yes
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.records import changed
-from tests.claims.cases import CASES, CLAIMS, REFERENCE, Case, made, recorded
+from tests.claims.cases import CASES, CLAIMS, Case, made, recorded, stored
 from tests.made_rows import edited
 from tests.varied import Ending
 
@@ -33,18 +33,18 @@ def test_a_claim_is_decided_by_its_boundaries(case: Case) -> None:
 
 
 def test_each_claim_has_a_case_of_each_verdict() -> None:
-    stored = [(one.id, one.word) for one in load(REFERENCE).claims]
+    verdicts = [(one.id, one.word) for one in stored()]
     for claim in CLAIMS.values():
-        words = {word for name, word in (*stored, *(case[:2] for case in CASES)) if name == claim.id} - {"not tested"}
+        words = {word for name, word in (*verdicts, *(case[:2] for case in CASES)) if name == claim.id} - {"not tested"}
         best = "demonstration" if claim.file.is_demonstration else "true"
         assert words >= {best, "partly true", "not true here"}, claim.id
         assert claim.file.parts == () or "partly true (borderline)" in words, claim.id
 
 
 def test_the_stored_verdicts_are_those_of_the_stored_rows() -> None:
-    stored = {one.id: rounded(msgspec.to_builtins(one)) for one in load(REFERENCE).claims}
+    judged_again = {name: rounded(msgspec.to_builtins(judged(name, rows))) for name, rows in recorded().items()}
 
-    assert {name: rounded(msgspec.to_builtins(judged(name, rows))) for name, rows in recorded().items()} == stored
+    assert judged_again == {one.id: rounded(msgspec.to_builtins(one)) for one in stored()}
 
 
 def rounded(value: Any) -> Any:

@@ -27,7 +27,7 @@ def test_the_claims_of_the_reference_run_are_shown_as_stored(request: pytest.Fix
     report = load(REFERENCE)
     parts = [*show.lines(report), *(show.whole(claim, width=80) for claim in report.claims)]
     parts += [markdown.markdown(show.section(each)) for each in (report, made_report(made_verdict()))]
-    parts += [macros(Runs(Path()), Path()).verdicts(report)]
+    parts += [macros(Runs(Path()), Path()).verdicts([report])]
 
     compare({RECORDED / "claims" / "verdicts.txt": "\n".join(parts)}, request.config)
 

@@ -73,6 +73,7 @@ def test_stored_rows_are_reused_unless_fresh_ones_are_wanted_and_a_single_claim_
     told: dict[str, Any] = json.loads(fresh.out)
     assert [(claim["id"], claim["verdict"]) for claim in told["claims"]] == [("stack-ripping", "true")]
     assert Path(told["folder"]) == newest(tmp_path)
+    assert newest(tmp_path).name.endswith("-stack-ripping-claim")
     assert "are reused" not in fresh.err
     assert {row.run for row in rows.read(newest(tmp_path))} == {newest(tmp_path).name}
     assert len(lab.asked) == asked + len(rows.read(newest(tmp_path)))

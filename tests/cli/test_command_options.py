@@ -1,8 +1,16 @@
 """One name for one thing: the options of all commands, which docs/cli.md lists."""
 
+import re
 from collections import defaultdict
 
-from tools.document.options import every_option, first_sentence, flag
+import click
+
+from tools.document.options import every_option, flag
+
+
+def first_sentence(option: click.Option) -> str:
+    """Return the first sentence of the help of an option, without its default."""
+    return re.split(r"(?<!e\.g)\. (?=[A-Z0-9[h])| \[", option.help or "")[0].rstrip(".")
 
 
 def test_one_option_has_one_description_and_one_placeholder_in_all_commands() -> None:

@@ -94,3 +94,16 @@ def test_rounds_seed_and_strategies_replace_those_of_the_experiment(tiny: Path) 
     orders = {tuple(listed("--seed", str(seed))) for seed in range(5)}
     assert len(orders) > 1
     assert listed("--seed", "5") == listed("--seed", "5")
+
+
+def test_a_client_that_is_alone_in_a_preset_has_asyncio_beside_it(tmp_path: Path) -> None:
+    source = Path(strategies.__file__).with_name("callbacks.py")
+    (tmp_path / "mine.py").write_bytes(source.read_bytes())
+    mine = str(tmp_path / "mine.py")
+
+    alone = call("run", "quick", "--dry-run", "--strategy", mine)
+    chosen = call("run", "quick", "--dry-run", "--strategy", mine, "--strategy", "callbacks")
+
+    assert "native_asyncio runs beside mine, so that they can be compared" in alone.err
+    assert "native_asyncio, mine" in alone.out
+    assert "runs beside" not in chosen.err

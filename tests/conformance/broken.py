@@ -1,17 +1,24 @@
 """Strategies that break one rule each: a good one, with one thing wrong."""
 
+import asyncio
 import os
 import socket
 import threading
+import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
+from http.client import HTTPConnection
 from typing import Literal
 from unittest.mock import patch
+from urllib.parse import urlsplit
 
 from inflight.conformance.sites import LONG_NS
 from inflight.strategies import callbacks, sequential
 from inflight.strategies.base import Job
+from inflight.strategies.client import Answer, crawl_in_tasks
 from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError, Response
 from inflight.strategies.core.page import Fetch
@@ -169,3 +176,80 @@ def works_twice_per_page(job: Job, frontier: Frontier) -> None:
 
 def never_works(job: Job, frontier: Frontier) -> None:
     callbacks.crawl(replace(job, work_units=0), frontier)
+
+
+def leaks_and_ignores_redirects(job: Job, frontier: Frontier) -> None:
+    os.dup(0)
+    ignores_redirects(job, frontier)
+
+
+def never_follows_redirects(job: Job, frontier: Frontier) -> None:
+    ignores_redirects(job, frontier)
+    if any(fetch.status == 302 for fetch in frontier.finished):
+        threading.Event().wait()
+
+
+def is_slow(job: Job, frontier: Frontier) -> None:
+    def wait(_: Fetch, response: Response) -> Response:
+        time.sleep(0.05)
+        return response
+
+    crawl_changed(job, frontier, wait)
+
+
+# Clients of asyncio
+
+
+def fetch(url: str) -> Answer:
+    """Fetch a page, blocking."""
+    split = urlsplit(url)
+    connection = HTTPConnection(split.netloc)
+    with closing(connection):
+        connection.request("GET", split.path)
+        response = connection.getresponse()
+        return Answer(response.status, response.getheader("Content-Type"), None, response.read())
+
+
+@asynccontextmanager
+async def no_client(_: Job) -> AsyncIterator[None]:
+    yield
+
+
+def blocks_its_event_loop(job: Job, frontier: Frontier) -> None:
+    async def get(_: None, url: str, job: Job) -> Answer:
+        time.sleep(0.05)  # noqa: ASYNC251  (the defect)
+        with ThreadPoolExecutor(1) as pool:
+            return await asyncio.get_running_loop().run_in_executor(pool, fetch, url)
+
+    crawl_in_tasks(job, frontier, no_client, get, {})
+
+
+def calls_blocking_code(job: Job, frontier: Frontier) -> None:
+    async def get(_: None, url: str, job: Job) -> Answer:
+        return fetch(url)
+
+    crawl_in_tasks(job, frontier, no_client, get, {})
+
+
+def has_a_small_pool(job: Job, frontier: Frontier) -> None:
+    with ThreadPoolExecutor(6) as pool:
+
+        async def get(_: None, url: str, job: Job) -> Answer:
+            return await asyncio.get_running_loop().run_in_executor(pool, fetch, url)
+
+        crawl_in_tasks(job, frontier, no_client, get, {})
+
+
+def sleeps_for_ever_in_a_coroutine(job: Job, frontier: Frontier) -> None:
+    async def get(_: None, url: str, job: Job) -> Answer:
+        time.sleep(LONG_NS / 1e9)  # noqa: ASYNC251  (the defect)
+        return fetch(url)
+
+    crawl_in_tasks(job, frontier, no_client, get, {})
+
+
+def takes_its_own_bug_for_an_error(job: Job, frontier: Frontier) -> None:
+    async def get(_: None, url: str, job: Job) -> Answer:
+        raise ValueError("the bug")
+
+    crawl_in_tasks(job, frontier, no_client, get, {ValueError: ProtocolError})

@@ -26,6 +26,17 @@ def test_every_page_of_every_lap_is_served_as_the_site_has_it(n: int) -> None:
     assert job.answer.tail[job.answer.head_bytes :] == Site(ENDLESS).body(n)
 
 
+@pytest.mark.parametrize("size_bytes", [FIRST_LAP, FIRST_LAP + 1, 10 * FIRST_LAP])
+def test_a_length_with_the_digits_of_a_lap_is_the_same_in_all_laps(size_bytes: int) -> None:
+    pages = EndlessPages(Site(SiteConfig(pages=10, links=1, endless=True, body_bytes=size_bytes)))
+
+    for n in (FIRST_LAP * 10, (FIRST_LAP + 1) * 10, (FIRST_LAP + 2) * 10):
+        job = pages.get(f"/p/{n}".encode())
+        assert job is not None
+        assert f"content-length: {size_bytes}\r\n".encode() in job.answer.tail[: job.answer.head_bytes].lower()
+        assert len(job.answer.tail) - job.answer.head_bytes == size_bytes
+
+
 @given(n=st.integers(FIRST_LAP * 100, 999_998 * 100))
 def test_a_page_links_to_itself_in_the_next_lap_and_otherwise_stays_in_its_own(n: int) -> None:
     first, *others = Site(ENDLESS).page(n).links

@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from inflight import strategies
 from inflight.bench.measure import counts, host
@@ -158,7 +159,7 @@ short = pytest.mark.usefixtures("_short")
 def trial_of(name: str, arm: Arm | None = None, **table: Any) -> Trial:
     grid = CountsTable(**table)
     (workload,) = grid.workloads("counts")
-    return plan.trial_of("counts", 1, workload, strategies.describe(name), arm)
+    return plan.trial_of("counts", 1, replace(workload, arm=arm), strategies.describe(name))
 
 
 def count(server: Server, name: str, runtime: Runtime = DEFAULT, arm: Arm | None = None, **table: Any) -> Row:

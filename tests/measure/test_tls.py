@@ -1,25 +1,33 @@
 """Crawls of https: planned, refused, measured, and told apart from others."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
 from inflight import strategies
 from inflight.bench.frame.frame import trials as table_of
 from inflight.bench.frame.ratios import cell_of
 from inflight.bench.measure import host, preflight
+from inflight.bench.measure.blocks import comparing
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.server import Server
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.experiment import Experiment, parse
+from inflight.bench.plan.comparison import comparison
+from inflight.bench.plan.experiment import Experiment, ExperimentError, parse
 from inflight.bench.plan.trial import Trial
 from inflight.bench.plan.trials import expand, without_tls
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.kinds import Arm
 from inflight.bench.show import at_once
 from inflight.bench.show.answer import answer_of
 from inflight.bench.show.studies import Studies
+from inflight.fake_server.site import SiteConfig
+from inflight.strategies.base import Job
+from inflight.strategies.core.frontier import Frontier
 from tests.cli.command import call
 from tests.made_rows import edited, held_row
 from tests.patience import FOREVER_S
@@ -82,6 +90,39 @@ def test_what_asyncio_needs_over_tls_is_refused_where_it_does_not_fit(
     assert not preflight.shortages(over_tls("callbacks", "memory"))
 
 
+def test_arms_of_a_block_need_their_memory_over_tls_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {"in_flight": [4], "tls": [False, True], "site": {"links": 1}}
+    plain, block = plan(experiment("callbacks", "native_asyncio", "asyncio_tasks", throughput=[table], rounds=1))
+
+    def refused(available: int) -> dict[str, str]:
+        monkeypatch.setattr(preflight, "available_bytes", lambda: available)
+        assert preflight.shortages(plain) == {}
+        return {trial_id.split("/")[-2]: reason for trial_id, reason in preflight.shortages(block).items()}
+
+    both = 4 * (2 * 100_000 + 2 * 310_000)  # the placebo of callbacks is alive, too
+
+    assert refused(2 * both) == {}
+    assert refused(2 * both - 2).keys() == {"native_asyncio", "asyncio_tasks"}
+    assert refused(0)["callbacks"].startswith("8 connections over TLS need 0.0 GB of memory with callbacks, and 0.0")
+    assert (
+        "16 connections over TLS need 0.0 GB of memory with callbacks, native_asyncio, asyncio_tasks, and"
+        in (refused(0)["native_asyncio"])
+    )
+
+
+@pytest.mark.parametrize(("of_b", "is_refused"), [({"tls": True}, True), ({}, False)])
+def test_memory_over_tls_that_does_not_fit_is_refused_before_a_comparison(
+    of_b: dict[str, bool], is_refused: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(preflight, "available_bytes", lambda: 1_000_000_000)
+    a = Arm("native_asyncio", "native_asyncio", "compared")
+    compared = comparison(a, replace_fields(a, **of_b), SiteConfig(), ("memory",))
+
+    sentence = "--metric memory: 6,350 connections over TLS need 2.0 GB of memory with native_asyncio, and 0.5 GB can"
+    with pytest.raises(ExperimentError, match=sentence) if is_refused else nullcontext():
+        comparing.ready(compared, tmp_path)
+
+
 @pytest.mark.parametrize("name", ["callbacks", "thread_pool", "native_asyncio"])
 @pytest.mark.parametrize("kind", ["crawl", "memory"])
 def test_a_crawl_of_https_is_measured_and_names_its_openssl(name: str, kind: str, fake: Server) -> None:
@@ -93,6 +134,18 @@ def test_a_crawl_of_https_is_measured_and_names_its_openssl(name: str, kind: str
     assert (row.knobs.openssl or "").startswith("OpenSSL ")
     assert other.knobs.openssl is None
     assert "tls" not in other.to_json()
+
+
+def test_the_urls_of_a_server_have_the_scheme_of_their_port(fake: Server) -> None:
+    def schemes() -> list[str]:
+        return [base.partition(":")[0] for base in fake.bases]
+
+    fake.clear(tls=True)
+    assert set(schemes()) == {"https"}
+    fake.gates([False, True])
+    assert schemes() == ["http", "https"]
+    fake.clear()
+    assert set(schemes()) == {"http"}
 
 
 @pytest.mark.ci
@@ -126,3 +179,13 @@ def test_rows_of_https_are_told_apart_and_three_sizes_are_enough_for_them() -> N
     user = {over: at_once.slopes(studies, over_tls=over)["native_asyncio"] for over in (False, True)}
     assert user[True].estimate - user[False].estimate == pytest.approx(295_000, rel=0.01)
     assert any(line.startswith("Over TLS a fetch takes ") for line in answer_of(studies).sentences)
+
+
+@pytest.mark.parametrize("name", ["process_pool", "thread_pool", "native_asyncio"])
+@pytest.mark.parametrize("file", ["missing.pem", "empty.pem"])
+def test_a_file_of_cas_that_cannot_be_read_is_an_os_error_of_the_crawl(name: str, file: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").touch()
+    job = Job(("https://127.0.0.1:9/",), ca=str(tmp_path / file))
+
+    with pytest.raises(OSError, match=r"No such file|no certificate"):
+        strategies.load(name).crawl(job, Frontier(job))

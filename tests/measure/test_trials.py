@@ -221,7 +221,7 @@ def test_a_refusal_of_the_server_is_quoted(fake: Server) -> None:
 
 def test_a_fetch_may_take_as_long_as_its_trial() -> None:
     server, setting = (
-        SimpleNamespace(base="http://h"),
+        SimpleNamespace(port=80),
         Setting(
             "run",
             host.ANY,
@@ -241,7 +241,7 @@ def test_a_fetch_may_take_as_long_as_its_trial() -> None:
         setting,
     )
 
-    roots = ("http://h/", "http://h/p/1", "http://h/p/2")
+    roots = tuple(f"http://127.0.0.1:80{path}" for path in ("/", "/p/1", "/p/2"))
     assert job == Job(roots, max_in_flight=3, timeout_ns=7_500_000_000, work_units=10)
     assert plain == Job(roots, max_in_flight=3, connection="per-fetch", timeout_ns=7_500_000_000)
 

@@ -22,7 +22,7 @@ from inflight.bench.show.folder import Extras
 from inflight.bench.show.html import shell
 from inflight.bench.show.studies import Studies
 from inflight.bench.show.words import MEANINGS
-from tests.made_rows import MACHINE, MS, crawl_row, grid, memory_rows
+from tests.made_rows import MACHINE, MS, crawl_row, edited, grid, held_row, memory_rows
 from tests.outputs import studies_knowing
 from tests.report.parsed_page import Parsed, check, parsed
 from tests.runs.made_runs import saved
@@ -53,6 +53,17 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Parsed:
     target = tmp_path_factory.mktemp("report") / "page.html"
     report_page.write(reference("quick"), target)
     return check(target.read_text(encoding="utf-8"))
+
+
+def test_memory_over_tls_is_among_the_first_pictures_if_the_answer_has_it() -> None:
+    plain = [held_row("callbacks", n, (1000, 0, 0, 8000)) for n in (100, 200, 300, 400, 500)]
+    over_tls = [edited(row, workload={"tls": True}) for row in plain]
+    answer = Extras("made", 'answer = ["memory", "memory_over_tls"]')
+
+    page = report_page.page(studies_knowing([*plain, *over_tls], about=(MACHINE, answer)))
+
+    first = page[page.index('id="plots-title"') : page.index('id="figures-title"')]
+    assert re.findall(r'id="plot-([^"]+)"', first) == ["memory", "memory-2"]
 
 
 def test_every_check_of_the_run_is_shown_with_its_meaning(quick: Parsed) -> None:

@@ -182,6 +182,14 @@ def test_the_first_and_the_last_run_decide_and_others_may_lack_a_figure() -> Non
     assert line.split()[:4] == ["generators", "2.00x", "-", "2.00x"]
 
 
+def test_an_experiment_has_its_whole_name() -> None:
+    quick, disturbed = (read(RECORDED / name, name) for name in ("quick", "quick-disturbed"))
+
+    differences = compare([quick, disturbed]).differences
+
+    assert differences["experiment"] == ["quick", "quick-disturbed"]
+
+
 # Change points
 
 

@@ -40,6 +40,14 @@ CASES: dict[str, Callable[[], list[Row]]] = {
     "threads and asyncio are alike": lambda: of("quick", FAST, (ASYNCIO, {"cost": 0.69})),
     "asyncio fetches less on slow sites": lambda: of("quick", SLOW, (ASYNCIO, {"rate": 0.5})),
     "memory is alike": lambda: of("quick", MEMORY, (THREADS, {"held": 0.243})),
+    "memory over TLS turns round": lambda: [
+        *of("quick", MEMORY),
+        *of("quick", MEMORY, (ALL, {"workload.tls": True}), (ASYNCIO, {"held": 20.0})),
+    ],
+    "memory over TLS is alike": lambda: [
+        *of("quick", MEMORY),
+        *of("quick", MEMORY, (ALL, {"workload.tls": True}), (THREADS, {"held": 0.243})),
+    ],
     "no valid trial of asyncio": lambda: of("quick", FAST, (ASYNCIO, "invalid")),
     "no asyncio": lambda: of("quick", f"{FAST} and not ({ASYNCIO})"),
     "a single model": lambda: of("quick", f"{FAST} and {CALLBACKS}"),

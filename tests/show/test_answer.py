@@ -13,6 +13,7 @@ from inflight.bench.frame.slopes import FULL
 from inflight.bench.rows.files import Row
 from inflight.bench.show.answer import PAIR, WIDTH, RunAnswer, answer_of
 from inflight.bench.show.studies import Studies
+from tests.made_rows import recorded
 from tests.show.cases import ALL, ASYNCIO, CALLBACKS, FAST, THREADS, both, of
 from tests.show.drawn import drawn, texts
 from tests.varied import Change, varied
@@ -81,6 +82,16 @@ def test_calls_are_not_named_if_either_was_not_counted(changes: list[Change]) ->
 
 
 LIMITS = {"descriptors": 19_990, "ports": 28_232, "memory": 300_000_000, "threads": 4000}
+
+
+@pytest.mark.parametrize("run", ["c10k", "memory", "c100k"])
+def test_a_run_whose_trials_were_all_skipped_has_an_answer(run: str) -> None:
+    rows = varied(recorded(run), (ALL, "limit"))
+
+    answer = answered(rows)
+
+    assert answer.columns == []
+    assert answer.figures["trials"] == {"valid": 0, "planned": len(rows)}
 
 
 def test_the_lowest_of_the_limits_that_a_model_needs_stops_it() -> None:

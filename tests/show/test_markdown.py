@@ -66,7 +66,7 @@ def the_report() -> str:
 
 def the_claims() -> str:
     report = made_report(hostile_verdict(LINKS), machine=MACHINE | {"command": ["inflight", LINKS]}, source=LINKS)
-    return "\n\n".join([section_markdown(claims_show.section(report)), macros(Runs(Path()), Path()).verdicts(report)])
+    return "\n\n".join([section_markdown(claims_show.section(report)), macros(Runs(Path()), Path()).verdicts([report])])
 
 
 def the_verdict() -> str:

@@ -35,7 +35,7 @@ from inflight.bench.show.progress import (
 from inflight.bench.show.terminal import GREEN, RED, wants_colour, wants_live
 from tests.cli.command import ENVIRONMENT, INFLIGHT
 from tests.cli.test_command_run_interrupted import only_run, write
-from tests.made_rows import arm_row, crawl_row, held_row, idle_row
+from tests.made_rows import arm_row, crawl_row, edited, held_row, idle_row
 from tests.patience import FOREVER_S, until
 from tests.race.test_terminal import read_until
 from tests.show.test_terminal_text import Terminal
@@ -160,6 +160,19 @@ def test_memory_of_too_few_sizes_or_unknown_layers_is_not_shown() -> None:
         assert cells({"callbacks": 9}, stored)["callbacks"][2] == "-"
 
 
+def test_memory_over_tls_has_a_column_of_its_own_as_soon_as_there_is_a_row_of_it() -> None:
+    sizes = (300, 500, 850)
+    plain = [held_row("callbacks", n, (1000, 0, 0, 8000)) for n in sizes]
+    over_tls = [edited(held_row("callbacks", n, (50_000, 0, 0, 8000)), workload={"tls": True}) for n in sizes]
+
+    assert cells({"callbacks": 9}, plain)["callbacks"][2:] == ["9.0kB", "3/9"]
+    assert cells({"callbacks": 9}, plain + over_tls)["callbacks"][2:] == ["9.0kB", "58kB", "6/9"]
+    assert cells({"callbacks": 9}, over_tls)["callbacks"][2:] == ["-", "58kB", "3/9"]
+    assert words_of(table_so_far({"callbacks": 9}, plain + over_tls).splitlines()[:2]) == [
+        "CPU time memory over TLS", "per page pages/s per fetch per fetch done",
+    ]  # fmt: skip
+
+
 def test_more_strategies_than_a_screen_has_lines_are_counted() -> None:
     lines = table_so_far({f"client{number}": 1 for number in range(MAX_LINES + 3)}, []).splitlines()
 
@@ -189,6 +202,16 @@ def test_a_single_short_trial_does_not_decide_the_pace() -> None:
     steps.finished("", S)
 
     assert 99 * S < steps.left_ns < 99 * 5 * S
+
+
+def test_a_run_that_is_much_slower_than_announced_says_so_once() -> None:
+    lines: list[str] = []
+    steps = Progress(10, 10 * S, clock=ticking(0, 10, 11, 12), put=lambda line, _: lines.append(line))
+    for name in "abc":
+        steps.finished(name, S)
+
+    assert lines[0] == "a\nslower than expected: about 0:32 in all"
+    assert "slower" not in lines[2]
 
 
 def test_a_skipped_trial_counts_and_a_repeated_one_does_not() -> None:

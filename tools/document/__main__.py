@@ -34,7 +34,7 @@ from tools.document.stored import REFERENCE, DocumentError, Runs, StoredRun
 PAGES = ("README.md", "docs/*.md", "docs/slides/*.md")
 """Files with marks: ``<!-- name: begin -->`` and, below it, ``<!-- name: end -->``."""
 MARK = re.compile(r"<!-- (\w+): begin -->\n")
-UNITS = ("change", "change_size", "count", "duration", "number", "percent", "size", "times")
+UNITS = ("count", "duration", "number", "percent", "size", "times")
 FILTERS: dict[str, Callable[..., Any]] = {
     **{name: getattr(units, name) for name in UNITS},
     "code": code,
@@ -51,7 +51,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "table": markdown.table_markdown,
 }
 GLOBALS = {
-    "change_between": units.change_between,
     "claims": claims,
     "comparison": comparison,
     "decisions_of": decisions_of,

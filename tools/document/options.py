@@ -1,6 +1,5 @@
-"""The options of all commands, made of what ``--help`` says: docs/cli.md."""
+"""The options of all commands, for docs/cli.md; ``--help`` explains them."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -22,18 +21,9 @@ def flag(option: click.Option) -> str:
     return max(option.opts, key=len)
 
 
-def first_sentence(option: click.Option) -> str:
-    """Return the first sentence of the help of an option, without its default."""
-    return re.split(r"(?<!e\.g)\. (?=[A-Z0-9[h])| \[", option.help or "")[0].rstrip(".")
-
-
-def table() -> list[tuple[str, str, list[str]]]:
-    """Return each option as --help shows it, with its first sentence and its commands."""
-    commands = defaultdict(list)
+def by_command() -> list[tuple[str, list[str]]]:
+    """Return the name of each command with the long names of its options."""
+    options = defaultdict(list)
     for name, option in every_option():
-        text = flag(option)
-        if not option.is_flag:
-            metavar = option.metavar or f"[{'|'.join(option.type.choices)}]"  # type: ignore[attr-defined]
-            text = f"{text} {metavar}"
-        commands[text, first_sentence(option)].append(name)
-    return [(text, sentence, sorted(names)) for (text, sentence), names in sorted(commands.items())]
+        options[name].append(flag(option))
+    return [(name, sorted(names)) for name, names in options.items()]

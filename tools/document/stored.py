@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from inflight.bench.claims.verdicts import Report
 from inflight.bench.frame.frame import long, trials, with_cycles
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row, RowsError, folders_in
@@ -82,3 +83,8 @@ class Runs:
                 f"no run of {experiment} in {self.folder}; make one with `inflight`, and move its folder there"
             )
         return self.run(runs[-1])
+
+    def claims(self) -> list[Report]:
+        """Return the newest verdicts of all claims, and those of claims that were run alone. Raises DocumentError."""
+        runs = [self.newest("claims"), *map(self.run, self.all("claim"))]
+        return [run.extras.claims for run in runs if run.extras.claims is not None]

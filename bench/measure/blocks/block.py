@@ -31,13 +31,12 @@ from inflight.bench.measure.checks import SPARE_NS
 from inflight.bench.measure.expected import root_paths
 from inflight.bench.measure.held import Plateau
 from inflight.bench.measure.process import Runtime
-from inflight.bench.measure.server import Server, base_url, ca_of
+from inflight.bench.measure.server import Server, job_of
 from inflight.bench.measure.trial import Setting
 from inflight.bench.measure.worker.finished import SAMPLE_STEP_NS
 from inflight.bench.plan.trial import LATENCIES, MAX_WAIT_S, PAGES_LATENCIES, Trial
 from inflight.bench.rows.kinds import Arm
 from inflight.strategies import Description
-from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.arm"
 """The program of a worker."""
@@ -346,15 +345,13 @@ def _is_sampled(running: Running) -> bool:
 
 def _order(running: Running, block: Trial, setting: Setting) -> dict[str, Any]:
     """Return the order for the worker. A crawl begins with a whole lap, so that each page has one new link."""
-    site, is_tls = block.site, running.arm.tls
-    base = base_url(running.port, is_tls=is_tls)
-    job = Job(
-        roots=tuple(base + path for path in root_paths(site, site.pages)),
-        max_in_flight=running.arm.in_flight,
-        connection=running.arm.connection,
+    site = block.site
+    job = job_of(
+        running.port,
+        root_paths(site, site.pages),
+        running.arm,
         timeout_ns=MAX_WAIT_S * 1_000_000_000,
         work_units=setting.work_units(block),
-        ca=ca_of(is_tls=is_tls),
     )
     return {
         "strategy": running.arm.strategy,

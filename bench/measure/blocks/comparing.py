@@ -18,10 +18,10 @@ import psutil
 from inflight.bench.measure import host, interpreters
 from inflight.bench.measure import run as runs
 from inflight.bench.measure.blocks.sides import Prepared, prepare
-from inflight.bench.measure.preflight import shortages
+from inflight.bench.measure.preflight import shortages, tls_shortage
 from inflight.bench.measure.process import Runtime
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.comparison import Comparison
+from inflight.bench.plan.comparison import MEMORY_SIZES, Comparison
 from inflight.bench.plan.judge import ExperimentError
 from inflight.bench.rows.files import Row
 from inflight.bench.rows.kinds import Window
@@ -79,7 +79,18 @@ def ready(comparison: Comparison, folder: Path) -> tuple[Comparison, Arms]:
         if not metrics:  # memory alone was asked for
             raise ExperimentError(why)
         comparison = replace(comparison, metrics=metrics)
-    return replace(comparison, models={name: arm.described for name, arm in prepared.items()}), prepared
+    comparison = replace(comparison, models={name: arm.described for name, arm in prepared.items()})
+    if "memory" in comparison.metrics:
+        _check_memory(comparison)
+    return comparison, prepared
+
+
+def _check_memory(comparison: Comparison) -> None:
+    """Raise ExperimentError if the connections of a memory trial over TLS need more memory than there is."""
+    held = [trial for number in range(len(MEMORY_SIZES)) for trial in comparison.memory(number)]
+    held.sort(key=lambda trial: trial.workload.in_flight, reverse=True)
+    for reason in filter(None, map(tls_shortage, held)):
+        raise ExperimentError(f"--metric memory: {reason}")
 
 
 def _why_no_memory(prepared: Arms) -> str:

@@ -22,12 +22,11 @@ from inflight.bench.measure import checks, host, interpreters
 from inflight.bench.measure.expected import described, lap_answer, root_paths
 from inflight.bench.measure.held import Guard
 from inflight.bench.measure.process import Worker, WorkerError, running
-from inflight.bench.measure.server import Server, ca_of
+from inflight.bench.measure.server import Server, job_of
 from inflight.bench.measure.trial import Observation, Setting, on_server
 from inflight.bench.measure.worker.finished import LAP_AT, PAGE_AT
 from inflight.bench.plan.trial import Trial
 from inflight.fake_server.site import FIRST_LAP, SiteConfig
-from inflight.strategies.base import Job
 
 PROGRAM = "inflight.bench.measure.worker.counts"
 """The program of a worker."""
@@ -99,17 +98,10 @@ def _started(
     trial: Trial, server: Server, setting: Setting, site: SiteConfig, counter: str
 ) -> AbstractContextManager[Worker]:
     """Start a worker, and give it its order."""
-    roots = tuple(server.base + path for path in root_paths(site, site.pages))
-    workload = trial.workload
-    job = Job(
-        roots=roots,
-        max_in_flight=workload.in_flight,
-        connection=workload.connection,
-        ca=ca_of(is_tls=workload.tls),
-    )
+    paths = root_paths(site, site.pages)
     order = {
         "strategy": trial.arms[0].strategy,
-        "job": job.to_dict(),
+        "job": job_of(server.port, paths, trial.workload).to_dict(),
         "counter": counter,
         "pages": [FIRST, LAST],
         "planted_loops": trial.arms[0].planted_loops,

@@ -1,8 +1,15 @@
 """A crawl: one strategy does one job, and the worker measures it. The base of all workers in which a strategy crawls.
 
-``measure.crawl`` runs it as a program. It orders ``crawl``, reads memory after the answer, while the worker is at rest,
-and orders ``report``. The frontier (``strategies.core``) has the start and the end of each fetch, from which all
-figures are computed after the crawl. ``arm``, ``counts``, ``share`` and ``crawl_worker`` extend ``StrategyPart``.
+``measure.crawl`` runs it as a program, and ``serve`` calls its methods in this order::
+
+    __init__   imports the strategy      --> ready, with ``knobs``
+    crawl      crawls between two readings of the clocks and of getrusage(2)  --> crawled
+    (at rest)  the harness reads the memory of the process from outside
+    report     computes all figures      --> outcome
+
+The frontier (``strategies.core``) has the start and the end of each fetch, from which the figures are computed after
+the crawl, so that nothing is computed while it is measured. ``arm``, ``counts``, ``share`` and ``crawl_worker`` extend
+``StrategyPart``.
 """
 
 import errno
@@ -123,10 +130,12 @@ def worked(job: Job) -> dict[str, int]:
 
 
 def _usage(before: resource.struct_rusage, after: resource.struct_rusage, cpu_ns: int) -> dict[str, int]:
-    """Return what the crawl used, in all its threads, including those that have ended (getrusage(2)).
+    """Return the CPU time of the crawl as user and system time.
 
-    The CPU time is that of CLOCK_PROCESS_CPUTIME_ID, which is always exact. getrusage may lag behind by a timer tick,
-    and only gives the ratio of user and system time.
+    ``cpu_ns`` is the sum of both, as ``timed`` has measured it: exact (CLOCK_PROCESS_CPUTIME_ID), of all threads and
+    children, including those that have ended. ``before`` and ``after`` are readings of getrusage(2) just outside of
+    that span, of this process without children. They may lag behind by a timer tick, so only the ratio of user to
+    system time is taken from them. If neither has grown by a tick, all is user time.
     """
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
     user_ns = round(cpu_ns * user / (user + system)) if user + system else cpu_ns
@@ -134,7 +143,11 @@ def _usage(before: resource.struct_rusage, after: resource.struct_rusage, cpu_ns
 
 
 def _outcome(job: Job, frontier: Frontier, begin_ns: int, end_ns: int) -> dict[str, Any]:
-    """Return the figures of the finished fetches, and the answer, which is checked but not stored."""
+    """Return the figures of the finished fetches, and the answer, which is checked but not stored.
+
+    ``begin_ns`` and ``end_ns`` are the readings of the clock around the crawl. A fetch is *warm* if it started after
+    the first ``max_in_flight`` ones; a crawl of no more fetches has none.
+    """
     fetches = frontier.finished
     spans_ns = [(fetch.started_ns, fetch.finished_ns) for fetch in fetches]
     full_ns = record.time_when_full([started for started, _ in spans_ns], job.max_in_flight)
