@@ -19,6 +19,9 @@ SLIDES = "lecture.md"
 LECTURE, SHEET, KEY = (f"docs/pages/{name}.html" for name in ("lecture", "predictions", "predictions-key"))
 _ASKED = re.compile(r"^\*\*Predict\.\*\* (.+?)\n\n.*?<summary>Answer</summary>\n\n(.+?)\n\n", re.DOTALL | re.MULTILINE)
 
+_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
+"""A link, of which only the text is printed."""
+
 
 def lecture(markdown: str) -> str:
     """Return the slides as a page, made of the text of the slides."""
@@ -29,7 +32,7 @@ def predictions(*, has_answers: bool) -> str:
     """Return the sheet of all predictions, or its key. Raises DocumentError for a lesson without a prediction."""
     lessons = []
     for path in lesson_paths():
-        text = path.read_text(encoding="utf-8")
+        text = _LINK.sub(r"\1", path.read_text(encoding="utf-8"))
         asked = _ASKED.findall(text)
         if not asked:
             raise DocumentError(f"{path.name} has no prediction with an answer")
