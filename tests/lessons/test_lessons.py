@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.lesson_pages import PageCommand, lesson_paths, missing, read
+from tools import lessons
+from tools.lesson_pages import PageCommand, lesson_paths, missing, read, written_wrong
 from tools.lessons import Done, check, renew, went_wrong
 
 pytestmark = pytest.mark.night
@@ -86,6 +87,22 @@ def test_failed_checks_are_no_problem_of_the_page() -> None:
         "inflight run x.toml: ended with 1 instead of 0: inflight: no such file"
     ]
     assert missing(run_of(), "not here: hello")
+
+
+def test_a_command_that_hangs_is_a_problem_of_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lessons, "HANG_S", 0.2)
+    path = made_page(tmp_path, command='python -c "import time; time.sleep(60)"')
+
+    assert lessons.main([str(path)]) == 1
+    assert "lesson.md: Command" in capsys.readouterr().err
+
+
+def test_an_output_of_a_noisy_run_is_a_problem_of_its_page(tmp_path: Path) -> None:
+    path = made_page(tmp_path, quoted="This run is noisy: others took 80 % of the client's core.\n\nhello")
+
+    assert any("busy" in problem for problem in written_wrong(read(path)))
 
 
 def test_invalid_trials_are_never_quoted(tmp_path: Path) -> None:
