@@ -53,13 +53,21 @@ def _of_tls(trial: Trial) -> str | None:
     model = trial.models[trial.name]
     if model.no_tls:
         return f"{model.name} cannot crawl https: {model.no_tls}"
-    needed, usable = trial.reachable * model.tls_bytes_each, available_bytes() / 2  # the other half is the server's
+    needed, usable = tls_bytes(trial), available_bytes() / 2  # the other half is the server's
     if needed <= usable:
         return None
     return (
         f"{trial.reachable:,} connections over TLS need {needed / 1e9:,.1f} GB of memory with {model.name}, "
-        f"and {usable / 1e9:,.1f} GB can be used, half of what is available"
+        f"and {usable / 1e9:,.1f} GB can be used, half of what is available; "
+        "the server needs as much, so a larger memory budget changes nothing"
     )
+
+
+def tls_bytes(trial: Trial) -> int:
+    """Return the memory that the connections of one row need over TLS at most; 0 without TLS."""
+    if not getattr(trial.workload, "tls", False):
+        return 0
+    return trial.reachable * trial.models[trial.name].tls_bytes_each
 
 
 def _of_ports(in_flight: int) -> str | None:

@@ -94,3 +94,11 @@ def test_rounds_seed_and_strategies_replace_those_of_the_experiment(tiny: Path) 
     orders = {tuple(listed("--seed", str(seed))) for seed in range(5)}
     assert len(orders) > 1
     assert listed("--seed", "5") == listed("--seed", "5")
+
+
+def test_tables_that_tls_does_not_change_and_equal_workloads_are_named_once() -> None:
+    done = call("run", "quick", "--tls", "--dry-run")
+
+    assert "--tls does not change [[limit]]\n" in done.err
+    assert "two [[memory]] tables have the same workload with 500 in flight: results have the rounds" in done.err
+    assert "--tls does not change" not in call("run", "tls", "--tls", "--dry-run").err
