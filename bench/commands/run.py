@@ -124,6 +124,9 @@ def run(
     if resume is None and (name is None or name in preset_names()):
         experiment = _beside_asyncio(experiment)
     most_bytes = budget_bytes(memory_budget)
+    if tls and experiment.bare:
+        names = dict.fromkeys(f"[[{table.kind}]]" for table in experiment.bare)
+        say(f"--tls does not change {', '.join(names)}")
     trials = runs.plan(experiment, installed=not dry_run)
     if dry_run:
         say_left_out(experiment, trials)

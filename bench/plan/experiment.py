@@ -105,8 +105,12 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         return replace(self, rounds=rounds, **tables)
 
     def over_tls(self) -> "Experiment":
-        """Return the experiment with all crawls of https; for ``--tls``."""
+        """Return the experiment with all crawls of https; for ``--tls``. Raises ExperimentError if it has none."""
         kinds = (CrawlTable, MemoryTable, ThroughputTable, CountsTable)
+        need(
+            bool(self.grids),
+            f"--tls is for [[crawl]], [[memory]], [[throughput]] and [[counts]], and {self.name} has none of these",
+        )
         tables = {kind.kind: tuple(replace(table, tls=True) for table in getattr(self, kind.kind)) for kind in kinds}
         return replace(self, name=f"{self.name}-tls", **tables)
 
