@@ -29,7 +29,7 @@ test: $(VENV)/.test  ## run the tests to wait for; PART= takes folders or files,
 test-all: $(VENV)/.test docs ## run all that CI runs: these tests, wheels, plots, the stored runs, pages in a browser
 	$(PYTEST) -m "not night" -n $(JOBS) --dist worksteal $(PART)
 
-test-night: $(VENV)/.test docs ## run the tests that measure, plant 300 small bugs for the tests to find, and fuzz (some hours)
+test-night: $(VENV)/.test docs ## run the tests that measure, plant small bugs for the tests to find, and fuzz (some hours)
 	$(PYTEST) -m night $(PART)
 	$(BIN)/python -m tools.mutants --jobs 2 --out build/mutants.jsonl --baseline tools/mutants.json
 	$(BIN)/python tests/fuzz/client.py --seconds 600

@@ -8,16 +8,20 @@ import json
 import os
 import resource
 import select
+import shlex
 import signal
 import sys
 import threading
 from io import TextIOWrapper
 
-from inflight.fake_server.config import CONTROL_SECRET
+from inflight.fake_server.config import CA, CONTROL_SECRET
 from inflight.fake_server.options import OPTIONS, Settings, add_options, settings
 
 MIN_DESCRIPTORS = 64
 """Descriptors of a server with a few clients: an event loop without any for itself cannot even end in order."""
+
+EVERY_ADDRESS = ("0.0.0.0", "::")
+"""Hosts that stand for all addresses of this machine: a server listens there, and no client can ask for them."""
 
 
 class ServeError(Exception):
@@ -145,13 +149,21 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> Non
 
 
 def _announce(wanted: Settings, ports: list[int], control_port: int | None) -> None:
+    """Print the URLs, and a command that fetches a page; over TLS from a name that is in the certificate."""
     if wanted.ready_line:
         print(ready_line(ports, control_port), flush=True)
         return
     scheme = "https" if wanted.tls else "http"
     url, *others = (f"{scheme}://{_in_url(wanted.host)}:{port}/" for port in ports)
     also = f" and {' '.join(others)}" if others else ""
-    print(f"serving {wanted.site.pages} pages at {url}{also}\ntry: curl -i {url}p/1\nCtrl-C stops", file=sys.stderr)
+    options = "-i"
+    if wanted.tls:
+        options = f"-i --cacert {shlex.quote(str(CA))}"
+    page = f"{url}p/1"
+    if wanted.host in EVERY_ADDRESS:
+        page = f"{scheme}://localhost:{ports[0]}/p/1"
+    lines = f"serving {wanted.site.pages} pages at {url}{also}", f"try: curl {options} {page}", "Ctrl-C stops"
+    print("\n".join(lines), file=sys.stderr)
     if control_port is not None:
         print(f"control port: {control_port}", file=sys.stderr)
 

@@ -9,7 +9,8 @@ from typing import get_args
 import pytest
 
 from inflight import strategies
-from inflight.bench.plan.experiment import HEAD, TABLES, AnswerColumn, load, parse
+from inflight.bench.plan.experiment import HEAD, TABLES, AnswerColumn, TableName, load, parse
+from inflight.bench.show.studies import STUDIES
 from inflight.fake_server.faults import FAULTS
 from inflight.fake_server.site import SiteConfig
 
@@ -41,6 +42,12 @@ def test_every_key_of_an_experiment_is_explained() -> None:
 
 def test_every_column_of_an_answer_is_listed() -> None:
     assert not [name for name in get_args(AnswerColumn) if f'`"{name}"`' not in EXPERIMENTS]
+
+
+def test_every_table_of_a_last_screen_is_a_study_and_listed() -> None:
+    (line,) = [line for line in EXPERIMENTS.splitlines() if line.startswith("| `tables` |")]
+
+    assert set(re.findall(r'`"(\w+)"`', line)) == set(get_args(TableName)) <= {study.name for study in STUDIES}
 
 
 def test_readme_is_short() -> None:

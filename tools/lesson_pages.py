@@ -18,6 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 LESSONS = ROOT / "docs" / "lessons"
+NOISY = "This run is noisy"
+"""How an output begins whose figures mean little."""
 
 _RUN = re.compile(
     r"```sh\n(?P<command>[^\n]+)\n```\n(?P<marks>(?:\n|<!-- (?:expects|exit|plot): [^\n]+ -->\n)*)"
@@ -79,6 +81,8 @@ def written_wrong(lesson: Lesson) -> list[str]:
     for target in _LINK.findall(lesson.text):
         if "://" not in target and not (lesson.path.parent / target).exists():
             problems.append(f"a link leads nowhere: {target}")
+    if NOISY in lesson.text:
+        problems.append("the machine was busy when its output was made; make it again on a quiet one")
     return problems
 
 

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in paths:
         try:
             problems += [f"{path.name}: {problem}" for problem in treat(path)]
-        except (LessonError, OSError) as error:
+        except (LessonError, OSError, subprocess.TimeoutExpired) as error:
             problems.append(f"{path.name}: {error}")
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -41,6 +41,13 @@ LAST_PAGES_S = 30
 """Maximum time in seconds in which the worker of an interrupted crawl sends its pages."""
 IN_FLIGHT, IN_FLIGHT_AWAY = 100, 10
 """Maximum fetches in flight where the user gives no number: on the loopback interface, and on servers of others."""
+REFUSED_BECAUSE = {
+    "has expired": "has expired",
+    "mismatch": "is of another host",
+    "issuer certificate": "is of an unknown CA (--ca FILE)",
+    "self-signed": "is of an unknown CA (--ca FILE)",
+}
+"""What is wrong with a certificate, by a part of the words of OpenSSL."""
 
 
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
@@ -278,13 +285,24 @@ def _advice(pages: Sequence[Page]) -> str:
         other = "http" if page.url.startswith("https:") else "https"
         if page.next_url is not None and page.next_url.lower().startswith(f"{other}:"):
             return f"{page.url} redirects to {other}, and a crawl has one scheme; give the URL with {other}"
-        if page.error == "certificate refused":
-            return f"{page.url}: its certificate is expired, of another host, or of an unknown CA (--ca FILE)"
-        if page.error == "TLS error":
+        kind, _, details = (page.error or "").partition(": ")
+        if kind == "certificate refused":
+            return f"{page.url}: its certificate {_why_refused(details)}"
+        if kind == "TLS error":
             return f"{page.url}: its port has no usable TLS; does it serve http?"
-        if page.error is not None and page.error.startswith("network error"):
+        if kind in {"closed early", "connection reset"} and other == "https":
+            return f"{page.url}: its server closed the connection without a whole response; does it serve https?"
+        if kind == "network error":
             return f"{page.url}: {page.error}; check the network of this machine"
     return "check the URL, and that its server runs"
+
+
+def _why_refused(details: str) -> str:
+    """Return what is wrong with a certificate in plain words; ``details`` are the words of OpenSSL, or empty."""
+    for part, why in REFUSED_BECAUSE.items():
+        if part in details:
+            return why
+    return f"is refused: {details}" if details else "is expired, of another host, or of an unknown CA (--ca FILE)"
 
 
 def _failures(summary: dict[str, Any]) -> str:

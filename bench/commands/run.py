@@ -124,6 +124,9 @@ def run(
     if resume is None and (name is None or name in preset_names()):
         experiment = _beside_asyncio(experiment)
     most_bytes = budget_bytes(memory_budget)
+    if tls and experiment.bare:
+        names = dict.fromkeys(f"[[{table.kind}]]" for table in experiment.bare)
+        say(f"--tls does not change {', '.join(names)}")
     trials = runs.plan(experiment, installed=not dry_run)
     if dry_run:
         say_left_out(experiment, trials)
@@ -380,18 +383,23 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
-    """Print the answer of a run, or all if it has no table; save its table, plots and page. Raises RunError."""
+    """Print the answer of a run, or all if it has no table; save its table, plots and page. Raises RunError.
+
+    Of an experiment that names ``tables``, these are printed.
+    """
     from inflight.bench.show import results, summary
     from inflight.bench.show.answer import answer_of
+    from inflight.bench.show.folder import experiment_value
     from inflight.bench.show.studies import Studies
 
     studies = Studies(stored, folder)
     answer = answer_of(studies)
-    if not as_json and answer.columns:
+    tables = experiment_value(studies.about[1], "tables") or ()
+    if not as_json and answer.columns and not tables:
         put("\n".join(answer.lines()))
     elif not as_json:
         with printing(sys.stdout):
-            summary.print_summary(studies, sys.stdout)
+            summary.print_summary(studies, sys.stdout, tables)
     files = save(folder, studies)
     say(f"all figures: inflight report {folder} --format terminal")
     if as_json:

@@ -42,6 +42,8 @@ MIN_SIZES = 5
 """Minimum number of different numbers in flight for a slope."""
 MIN_SIZES_OVER_TLS = 3
 """The same over TLS, where a connection takes ten times the memory, beside which its steps are small."""
+BUSY = "the machine was busy, and other processes changed the counts of the kernel in too many trials"
+"""Why a layer of the kernel has no slope though trials were valid."""
 MAX_BEND = 0.20
 """Maximum difference between the slopes of the two halves of a straight line, as a share of the whole slope."""
 
@@ -141,7 +143,7 @@ def _layers(trials: "pd.DataFrame", group: str, stage: str) -> "pd.DataFrame":
         size = dict(added)
     n = trials["in_flight"] if group == "idle" else read("held_in_flight").fillna(0).astype(int)
     trials = trials[["trial", "connection", "site", "cpu", "arm", "stack", "valid"]].assign(
-        group=group, n=n, row=trials.index
+        group=group, n=n, row=trials.index, is_quiet=is_quiet
     )
     trials["arm"] = trials["arm"].str.replace(REACHED, "", regex=True)  # one subject: n is what each trial reached
     for sizes in (size, added):
@@ -182,14 +184,18 @@ def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
     for key, group in lines.groupby(keys, sort=False, dropna=False):
         sizes = group[group["valid"] & group["size"].notna()]
         over_tls = group["connection"].iloc[0].endswith(OVER_TLS)
+        min_sizes = MIN_SIZES_OVER_TLS if over_tls else MIN_SIZES
         slope: Slope | NoSlope = NoSlope("unknown here")
         if len(sizes):
-            slope = memory_slope(list(sizes["n"]), list(sizes["size"]), MIN_SIZES_OVER_TLS if over_tls else MIN_SIZES)
+            slope = memory_slope(list(sizes["n"]), list(sizes["size"]), min_sizes)
         if isinstance(slope, Slope):
             fitted.append((*key, *slope, ""))
         else:
             unknown = [math.nan] * 4
-            fitted.append((*key, *unknown, True, len(sizes), sizes["n"].nunique(), slope.reason))
+            is_lost = group["valid"] & group["size"].isna() & ~group["is_quiet"]
+            in_quiet = {*sizes["n"], *group.loc[is_lost, "n"]}
+            reason = BUSY if is_lost.any() and len(in_quiet) >= min_sizes else slope.reason
+            fitted.append((*key, *unknown, True, len(sizes), sizes["n"].nunique(), reason))
     return pd.DataFrame(fitted, columns=[*keys, *SLOPE, "reason"])
 
 

@@ -59,20 +59,23 @@ def tls_shortage(trial: Trial) -> str | None:
     if model.tls_lack:
         return f"{model.name} {model.tls_lack}"
     together = row_trials(trial.block) if trial.block else [trial]
-    together = [part for part in together if part.workload.tls and _tls_bytes(part) <= _tls_bytes(trial)]
-    needed, usable = sum(map(_tls_bytes, together)), available_bytes() / 2  # the other half is the server's
+    together = [part for part in together if 0 < tls_bytes(part) <= tls_bytes(trial)]
+    needed, usable = sum(map(tls_bytes, together)), available_bytes() / 2  # the other half is the server's
     if needed <= usable:
         return None
     connections = sum(part.reachable for part in together)
     names = dict.fromkeys(part.models[part.name].name for part in together)
     return (
         f"{connections:,} connections over TLS need {needed / 1e9:,.1f} GB of memory with {', '.join(names)}, "
-        f"and {usable / 1e9:,.1f} GB can be used, half of what is available"
+        f"and {usable / 1e9:,.1f} GB can be used, half of what is available; "
+        "the server needs as much, so a larger memory budget changes nothing"
     )
 
 
-def _tls_bytes(trial: Trial) -> int:
-    """Return the memory that the connections of a crawl of https need, at most."""
+def tls_bytes(trial: Trial) -> int:
+    """Return the memory that the connections of one row need over TLS at most; 0 without TLS."""
+    if not getattr(trial.workload, "tls", False):
+        return 0
     return trial.reachable * trial.models[trial.name].tls_bytes_each
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, Self
@@ -36,7 +37,7 @@ from inflight.bench.measure.blocks import run as arms
 from inflight.bench.measure.counts import run_counts
 from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.limits import run_limit
-from inflight.bench.measure.preflight import shortages
+from inflight.bench.measure.preflight import shortages, tls_bytes
 from inflight.bench.measure.process import Runtime, SkipError
 from inflight.bench.measure.server import Server, ServerError, running
 from inflight.bench.measure.swarm.open_loop import run_open
@@ -83,13 +84,17 @@ def plan(experiment: Experiment, *, installed: bool = True) -> list[Trial]:
     if installed and any(trial.record.NEEDS_LOCUST for trial in trials):
         need_locust()
     if not trials:
+        for name, reason in without_tls(experiment).items():
+            raise RunError(f"nothing to run: {name} cannot crawl https: {reason}")
         raise RunError(
             "nothing to run: none of the strategies supports this many in flight; choose others, or fewer in flight"
         )
     forbidden = [trial for trial in trials if len(trial.short) == len(row_trials(trial))]
-    for trial in forbidden:
-        if trial.record.IS_REQUIRED or len(forbidden) == len(trials):
-            raise RunError(next(iter(trial.short.values())))
+    refused = [trial for trial in forbidden if trial.record.IS_REQUIRED or len(forbidden) == len(trials)]
+    reasons = [(tls_bytes(part), trial.short[part.id]) for trial in refused for part in row_trials(trial)]
+    if reasons:
+        _, reason = max(reasons, key=itemgetter(0))  # of those that need memory over TLS, the one that needs most
+        raise RunError(reason)
     return trials
 
 

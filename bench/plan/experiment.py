@@ -41,7 +41,9 @@ AnswerColumn = Literal[
     "lag", "times", "cores", "interpreters", "swarm", "ps", "tls", "memory_over_tls",
 ]  # fmt: skip
 """What a column of the answer of a run shows."""
-HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python", "answer")
+TableName = Literal["throughput", "cpu", "times", "memory", "ps", "held", "tls"]
+"""A study whose figures alone can be the last screen of a run."""
+HEAD = ("about", "strategies", "rounds", "seed", "pin", "deadline_s", "site", "python", "answer", "tables")
 """The keys of a file beside its tables."""
 TABLES: tuple[type[Grid | BareTable], ...] = (
     *(CrawlTable, MemoryTable, ThroughputTable, CountsTable),
@@ -66,6 +68,7 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     pythons: dict[str, Annotated[str, Meta(min_length=1)]] = field(name="python", default_factory=dict)
     """Interpreters that are compared, by their labels: each strategy runs on each. Empty: that of the harness alone."""
     answer: Annotated[tuple[AnswerColumn, ...], Meta(max_length=4)] = ()  #: Columns of the answer, in their order.
+    tables: tuple[TableName, ...] = ()  #: Studies whose figures are the last screen, in place of the answer.
     crawl: tuple[CrawlTable, ...] = ()
     memory: tuple[MemoryTable, ...] = ()
     throughput: tuple[ThroughputTable, ...] = ()
@@ -102,8 +105,12 @@ class Experiment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         return replace(self, rounds=rounds, **tables)
 
     def over_tls(self) -> "Experiment":
-        """Return the experiment with all crawls of https; for ``--tls``."""
+        """Return the experiment with all crawls of https; for ``--tls``. Raises ExperimentError if it has none."""
         kinds = (CrawlTable, MemoryTable, ThroughputTable, CountsTable)
+        need(
+            bool(self.grids),
+            f"--tls is for [[crawl]], [[memory]], [[throughput]] and [[counts]], and {self.name} has none of these",
+        )
         tables = {kind.kind: tuple(replace(table, tls=True) for table in getattr(self, kind.kind)) for kind in kinds}
         return replace(self, name=f"{self.name}-tls", **tables)
 
@@ -218,6 +225,7 @@ def parse(
     names = tuple(named(strategy, where, known, base) for strategy in settings.strategies)
     check_distinct(names, f"{where}: strategies")
     check_distinct(settings.answer, f"{where}: answer")
+    check_distinct(settings.tables, f"{where}: tables")
     tables: dict[str, Any] = {table.kind: tuple(_tables(table, values, [*known, *names], where)) for table in TABLES}
     need(any(tables.values()), f"{where}: nothing to do; add a [[crawl]] or a [[memory]] table")
     experiment = replace(settings, about=settings.about.strip(), strategies=names, **tables)

@@ -255,7 +255,8 @@ def remarks(experiment: Experiment) -> Iterator[str]:
         same = grid.settings, getattr(grid, "against", None), structs.replace(workload, id="")
         alike = first.setdefault(repr(same), workload.id)
         if alike != workload.id:
-            yield f"{workload.id} is the same workload as {alike}: results have the rounds of both together"
+            both = f"two [[{grid.kind}]] tables have the same workload with {workload.in_flight:,} in flight"
+            yield f"{both}: results have the rounds of both together"
 
 
 def trial_of(kind: Kind, number: int, workload: CrawlWorkload, strategy: Description) -> Trial:

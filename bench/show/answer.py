@@ -50,11 +50,13 @@ USUAL_COLUMNS = ("cpu", "throughput", "memory", "at_once", "held", "swarm")
 """The columns of an experiment that names none, as far as it measured them."""
 WIDTH = 80
 """Maximum width of the last screen, in characters."""
-MAX_HEAD = 3
-"""Maximum number of lines of the head of a column."""
+HEAD_LINES = (3, 4)
+"""Maximum numbers of lines of the head of a column: usually, and in a table that is too wide otherwise."""
 MAX_COLUMNS, MAX_MODELS = 4, 30
 """Maximum number of columns, and of models in the table."""
 OVER_TLS_COLUMN = "memory_over_tls"
+MEMORY_OVER_TLS = ("memory per fetch", "over TLS")
+"""The head of that column, and of memory in a run of https alone."""
 MAX_OVER_TLS = 4
 """Maximum number of models in the sentence on TLS."""
 MAX_FINDINGS = 4
@@ -127,23 +129,26 @@ class RunAnswer:
         """Return the last screen: lines of at most ``width`` columns."""
         above = [terminal.wrapped(sentence, width) for sentence in (self.title, *self.state) if sentence]
         below = [terminal.wrapped(sentence, width) for sentence in self.sentences]
-        rows = [*_aligned(self.columns, self.table.cells), ""] if self.columns else []
-        if any(len(row) > width for row in rows):
-            rows = [terminal.text(Section("", (self.table,)), width).plain, ""]
+        rows: list[str] = []
+        if self.columns:
+            layouts = (_aligned(self.columns, self.table.cells, most) for most in HEAD_LINES)
+            able = (layout for layout in layouts if max(map(len, layout)) <= width)
+            rows = next(able, []) or [terminal.text(Section("", (self.table,)), width).plain]
+            rows.append("")
         return "\n".join([*above, "", *rows, *below]).split("\n")
 
 
-def _aligned(columns: Sequence[Criterion], cells: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table, with the heads above it in at most MAX_HEAD lines."""
+def _aligned(columns: Sequence[Criterion], cells: Sequence[Sequence[str]], most: int) -> list[str]:
+    """Return the lines of a table, with the heads above it in at most ``most`` lines."""
     names, *others = zip(*cells, strict=True)
     heads = [[""]]
     widths = [max(map(len, names))]
     for column, entries in zip(columns, others, strict=True):
         words_of_head = " ".join(column.heads).split()
-        # The narrowest column in which the head has at most MAX_HEAD lines.
+        # The narrowest column in which the head has few enough lines.
         for width in count(max(map(len, [*entries, *words_of_head]))):
             head = [line for text in column.heads for line in textwrap.wrap(text, width)]
-            if len(head) <= MAX_HEAD:
+            if len(head) <= most:
                 break
         heads.append(head)
         widths.append(width)
@@ -170,7 +175,7 @@ def answer_of(studies: Studies) -> RunAnswer:
     figures: dict[str, Any] = {"machine": studies.state}
     sentences = [pair.sentence for pair in pairs] or _findings(studies, columns)
     sentences += _counts(studies, [pair.first for pair in every if pair.first not in PAIR], figures)
-    if all(column.name != OVER_TLS_COLUMN for column in columns):
+    if all(column.heads != MEMORY_OVER_TLS for column in columns):
         sentences += _over_tls(studies, figures)
     sentences += _facts(studies, figures, is_alone=not pairs)
     marks = "".join(entry.text for column in columns for entry in column.entries.values())
@@ -208,11 +213,11 @@ def _title(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
 
 
 def _columns(studies: Studies, wanted: Sequence[str]) -> list[Criterion]:
-    """Return the columns for which the run has figures."""
-    columns = []
+    """Return the columns for which the run has figures, without one that has the head of another."""
+    columns: list[Criterion] = []
     for name in wanted:
         column = COLUMNS.get(name, _of_study)(studies, name)
-        if column is not None and column.entries:
+        if column is not None and column.entries and column.heads not in [other.heads for other in columns]:
             columns.append(column)
     return columns[:MAX_COLUMNS]
 
@@ -256,8 +261,12 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
         elif line in baselines:
             text = f"1x ({text})"
         entries[base(line)] = Entry(text, figures)
-    body = words.body("arm", {"site": json.loads(part.lines["site"].iloc[0])})
-    heads = [SENTENCES.get(f"head_{name}", study.title), words.join(", ", part.head(column), body)]
+    where = words.join(", ", part.head(column), words.body("arm", {"site": json.loads(part.lines["site"].iloc[0])}))
+    if "connection" not in study.columns and part.lines["connection"].str.endswith(OVER_TLS).all():
+        where += OVER_TLS
+    heads = [SENTENCES.get(f"head_{name}", study.title), where]
+    if name == "tls" and baselines == {str(column[0]).removesuffix(OVER_TLS)}:
+        heads = [SENTENCES["multiple_of_plain"].format(*baselines)]
     if ratios:
         heads.append("next run (90 %)")
     return Criterion(name, tuple(heads), entries)
@@ -272,11 +281,13 @@ def _of_ratio(ratio: Any) -> dict[str, Any]:
 def _of_memory(studies: Studies, name: str) -> Criterion:
     """Return the memory of one more fetch, thread or task in all layers."""
     entries = {}
-    over_tls = name == OVER_TLS_COLUMN
-    for slope in at_once.slopes(studies, over_tls=over_tls).values():
+    heads: tuple[str, ...] = ("memory per fetch",)
+    for slope in at_once.slopes(studies, over_tls=name == OVER_TLS_COLUMN).values():
         figures = {"bytes": slope.estimate, "low": slope.low, "high": slope.high}
         entries[slope.line] = Entry(size_text(slope), figures)
-    return Criterion(name, ("memory per fetch", "over TLS") if over_tls else ("memory per fetch",), entries)
+        if slope.connection.endswith(OVER_TLS):
+            heads = MEMORY_OVER_TLS
+    return Criterion(name, heads, entries)
 
 
 def _at_once(studies: Studies, name: str) -> Criterion:
@@ -482,7 +493,7 @@ def conditions(studies: Studies) -> list[str]:
     """Return what is said before all else: a neighbour, the state of the machine, a CPU quota, slow cores, noise.
 
     A quota that stopped nothing has changed no figure, so it is not said; rows and machine.json have it. Of a noisy run
-    the share that others took is said once.
+    no other state of the machine is said.
     """
     rows = studies.rows
     vary, cost, taken = studies.state.values()
@@ -492,10 +503,10 @@ def conditions(studies: Studies) -> list[str]:
         state = [STATE["unsteady" if vary >= noise.UNSTEADY else "steady"].format(units.percent(vary))]
     if cost is not None:
         state.append(STATE["cost"].format(*cost))
-    if taken is not None and not studies.is_noisy:
+    if taken is not None:
         state.append(STATE["taken"].format(units.percent(taken)))
     sentences = words.disturbed(studies.about[0].get("neighbour"))
-    if state != [STATE["unknown_state"]]:
+    if state != [STATE["unknown_state"]] and not studies.is_noisy:
         sentences.append(f"{'; '.join(state)}.")
     if any(any(getattr(row.measured, "core_kinds", None) or ()) for row in rows):
         sentences.append(STATE["cores"])

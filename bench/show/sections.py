@@ -278,7 +278,8 @@ def _memory_table(part: Part, history: History) -> Table:
         notes.append(note)
     if len(missing):
         notes.append(f"Too few valid trials for a slope: {', '.join(missing['line'].unique())}.")
-    notes += [f"-: {reason}." for reason in known["reason"].unique() if reason]
+    for reason, without in known[known["reason"] != ""].groupby("reason", sort=False):
+        notes.append(f"-: {reason} ({', '.join(without['line'].unique())}).")
     return Table(
         join(", ", part.study.title, part.name),
         ("", *heads),

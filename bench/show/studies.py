@@ -129,6 +129,12 @@ class Studies:
             every.append(replace(section, findings=()) if self.is_noisy and study.is_timed else section)
         return every
 
+    def figures_of(self, names: Sequence[str]) -> Iterator[Section]:
+        """Yield the sections of some studies without their ratios; none for a study that the run has nothing for."""
+        for parts in filter(None, map(self.parts.__getitem__, names)):
+            alone = replace(parts[0].study, over=None, finding="")
+            yield sections.section([replace(part, study=alone) for part in parts], self.history)
+
     @cached_property
     def decisions(self) -> list[Section]:
         """A section for each decision in the folder: claims, a comparison of sides or of runs, a self-test."""

@@ -76,7 +76,7 @@ class Study:
     """The keys in which the figures of a line differ; of tiles those down, across, and of the panels."""
     over: tuple[str, object] | None = None
     """The axis of a second table, with ratios, and its baseline: a value, ``reference`` (the arm of the block),
-    ``first``, or ``best`` (the best value of each line)."""
+    ``first`` (the first in alphabetical order of those of references), or ``best`` (the best value of each line)."""
     finding: Literal["", "ends", "axis", "tiles", "order", "rate_kept", "reached", "memory"] = ""
     """Which sentences of ``findings`` stand at the top of a report."""
     usual: Literal["first", "last"] = "first"
@@ -240,7 +240,7 @@ class Part:
         by = ["line", *(key for key in self.study.columns if key != axis)]
         if baseline == "first":
             references = lines[lines["role"] == "reference"][axis]
-            baseline = references.iloc[0] if len(references) else min(lines[axis])
+            baseline = min(references if len(references) else lines[axis])
         elif baseline == "best":
             best = self.means.sort_values("estimate").groupby("line")[axis].last()
             lines = lines.assign(best=lines["line"].map(best))
@@ -325,10 +325,17 @@ def rank(study: Study, lines: pd.DataFrame, able: pd.DataFrame, keys: Sequence[s
 
 
 def _means(study: Study, lines: pd.DataFrame) -> pd.DataFrame:
-    """Return ``contrast.summary`` of all figures of the study, by figure, line and columns."""
+    """Return ``contrast.summary`` of all figures of the study, by figure, line and columns.
+
+    A figure that fewer blocks have than the first figure is left out: a quantile needs many fetches
+    (``frame.SAMPLES``), and its mean over the fastest blocks may be below that of a lower quantile over all.
+    """
     lines = lines[lines["figure"].isin(study.figures) & (lines["role"] != "placebo")]
     ordering = [ORDER[key] for key in study.columns if key in ORDER]
-    return summary(lines, ["figure", "line", "stack", *study.columns, *ordering])
+    means = summary(lines, ["figure", "line", "stack", *study.columns, *ordering])
+    # The frame has lower quantiles before higher ones.
+    blocks = means.groupby(["line", *study.columns], dropna=False)["n"].transform("first")
+    return means[means["n"] >= blocks]
 
 
 def _medians(study: Study, trials: pd.DataFrame) -> pd.DataFrame:

@@ -211,13 +211,26 @@ def summary_table(studies: Studies, width: int = WIDTH) -> "Text":
     return Text("\n\n").join(part for part in parts if part)
 
 
-def print_summary(studies: Studies, file: TextIO) -> None:
-    """Print a run as ``summary_table`` does; with colour on a terminal only, and not if NO_COLOR is set."""
+def figures_only(studies: Studies, width: int, names: Sequence[str]) -> "Text":
+    """Return the figures of some studies, between the state of the machine and the number of valid trials."""
+    from rich.text import Text
+
+    parts = [Text(terminal.wrapped(sentence, width)) for sentence in answers.conditions(studies)]
+    parts += [terminal.text(section, width) for section in studies.figures_of(names)]
+    parts.append(Text(terminal.wrapped(coverage(studies.rows), width)))
+    return Text("\n\n").join(parts)
+
+
+def print_summary(studies: Studies, file: TextIO, names: Sequence[str] = ()) -> None:
+    """Print a run as ``summary_table`` does, or only the figures of some studies.
+
+    It has colour on a terminal only, and not if NO_COLOR is set.
+    """
     from rich.console import Console
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     width = min(WIDTH, console.width) if file.isatty() else WIDTH
-    console.print(summary_table(studies, width))
+    console.print(figures_only(studies, width, names) if names else summary_table(studies, width))
 
 
 def as_markdown(studies: Studies) -> str:

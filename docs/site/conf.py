@@ -87,13 +87,18 @@ def drop_links_to_folders(_app: Sphinx, page: nodes.document) -> None:
 
 
 def link_to_pages(app: Sphinx, page: nodes.document) -> None:
-    """Turn each link to a file of HTML, such as the simulator, into a link to a page; others stay downloads."""
+    """Turn each link to a file of HTML, such as the simulator, into a link to a page; others stay downloads.
+
+    The page is copied with the pictures that it shows.
+    """
     for link in list(page.findall(download_reference)):
         file = ((ROOT / link["refdoc"]).parent / link["reftarget"]).resolve()
         if file.suffix == ".html" and file.is_file():
-            copy = Path(app.outdir) / file.relative_to(ROOT)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, copy)
+            pictures = re.findall(r'<img src="(\.[^"]+)"', file.read_text(encoding="utf-8"))
+            for path in [file, *((file.parent / picture).resolve() for picture in pictures)]:
+                copy = Path(app.outdir) / path.relative_to(ROOT)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
             link.replace_self(nodes.reference("", "", *link.children, refuri=link["reftarget"]))
 
 

@@ -266,11 +266,16 @@ class KnownLinks(NamedTuple):
 
 
 def describe(error: OSError | ProtocolError) -> str:
-    """Return the kind of error and its details after a colon, in the same words for every model."""
+    """Return the kind of error and its details after a colon; the kinds are the same for every model.
+
+    Why a certificate was refused is known only from libraries that raise the error of ``ssl``.
+    """
     kind = _kind(error)
     if isinstance(error, OSError):
-        name = errno.errorcode.get(error.errno or 0, "")
-        return f"{kind}: {name}" if kind == "network error" and name else kind
+        details = getattr(error, "verify_message", "")
+        if kind == "network error":
+            details = errno.errorcode.get(error.errno or 0, "")
+        return f"{kind}: {details}"[:MAX_ERROR_LENGTH] if details else kind
     return kind if isinstance(error, ClosedEarlyError) else f"{kind}: {error}"[:MAX_ERROR_LENGTH]
 
 

@@ -211,15 +211,40 @@ def test_the_path_of_the_ca_may_be_relative(serve_tls: ServeTls, monkeypatch: py
     assert [record["status"] for record in records.values()] == [200]
 
 
-@pytest.mark.parametrize("options", [(), ("--ca", CA)])
-def test_a_certificate_that_is_refused_is_explained(options: tuple[str, ...], serve_tls: ServeTls) -> None:
-    url = f"{serve_tls({'/': page()}, 'wrong_host').url}/"
+@pytest.mark.parametrize(
+    ("certificate", "options", "why"),
+    [
+        ("right", (), "is of an unknown CA (--ca FILE)"),
+        ("expired", ("--ca", CA), "has expired"),
+        ("wrong_host", ("--ca", CA), "is of another host"),
+        pytest.param(
+            "expired",
+            ("--ca", CA, "--strategy", "pycurl_multi"),
+            "is expired, of another host, or of an unknown CA (--ca FILE)",
+            marks=pytest.mark.skipif(bool(strategies.describe("pycurl_multi").lack), reason="no pycurl"),
+        ),
+    ],
+)
+def test_a_certificate_that_is_refused_is_explained(
+    certificate: str, options: tuple[str, ...], why: str, serve_tls: ServeTls
+) -> None:
+    url = f"{serve_tls({'/': page()}, certificate).url}/"
 
     done = call("crawl", url, *options)
 
-    why = f"{url}: its certificate is expired, of another host, or of an unknown CA (--ca FILE)"
+    told = f"1 certificate refused; {url}: its certificate {why}"
+    assert (done.code, done.err) == (1, f"inflight crawl: nothing could be fetched: {told}\n")
+
+
+def test_a_server_of_https_is_no_server_of_http(serve_tls: ServeTls) -> None:
+    url = f"{serve_tls({'/': page()}).url}/".replace("https:", "http:")
+
+    done = call("crawl", url)
+
     assert done.code == 1
-    assert done.err == f"inflight crawl: nothing could be fetched: 1 certificate refused; {why}\n"
+    assert done.err.endswith(
+        f"; {url}: its server closed the connection without a whole response; does it serve https?\n"
+    )
 
 
 def test_a_server_of_http_is_no_server_of_https(serve_tls: ServeTls) -> None:

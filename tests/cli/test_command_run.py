@@ -230,6 +230,19 @@ def finished(tmp_path: Path) -> Path:
     return saved(tmp_path / "finished", found, host.machine("memory"), FINISHED)
 
 
+def test_the_last_screen_has_the_tables_that_the_experiment_names(tmp_path: Path) -> None:
+    found = [crawl_row(), crawl_row("thread_pool")]
+    saved(tmp_path / "lesson", found, host.machine(), f'tables = ["cpu"]\n{FINISHED}')
+
+    done = call("run", "--resume", "lesson", folder=tmp_path)
+
+    assert done.code == 0
+    assert "CPU time per page\n" in done.out
+    assert "Pages per second" not in done.out
+    assert "ratio" not in done.out
+    assert done.out.endswith("Valid trials: 2 of 2, rounds: 1.\n")
+
+
 def test_json_prints_the_summary(finished: Path, tmp_path: Path) -> None:
     done = call("run", "--resume", "finished", "--json", "--strict", folder=tmp_path)
 

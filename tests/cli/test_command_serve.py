@@ -2,9 +2,14 @@
 
 import argparse
 import json
+import shlex
 import socket
+import ssl
 from contextlib import closing
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection
+from urllib.parse import urlsplit
+
+import pytest
 
 from inflight.fake_server.config import SiteConfig
 from inflight.fake_server.options import OPTIONS, add_options, settings
@@ -24,6 +29,23 @@ def test_it_serves_until_ctrl_c() -> None:
     assert (answer.status, done.code, done.out) == (200, 0, "")
     assert b'href="/p/' in body
     assert "serving 7 pages" in done.err
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_the_command_that_it_prints_over_tls_trusts_its_ca(host: str) -> None:
+    with running("serve", "--port", 0, "--tls", "--host", host) as started:
+        while not (line := started.read_error_line()).startswith("try: "):
+            pass
+        *command, file, url = shlex.split(line.removeprefix("try: "))
+        parts = urlsplit(url)
+        context = ssl.create_default_context(cafile=file)
+        with closing(HTTPSConnection(parts.netloc, context=context)) as client:
+            client.request("GET", parts.path)
+            status = client.getresponse().status
+        started.interrupt()
+        started.end()
+
+    assert (command, status) == (["curl", "-i", "--cacert"], 200)
 
 
 def test_ready_line_prints_the_port() -> None:

@@ -107,3 +107,11 @@ def test_a_client_that_is_alone_in_a_preset_has_asyncio_beside_it(tmp_path: Path
     assert "native_asyncio runs beside mine, so that they can be compared" in alone.err
     assert "native_asyncio, mine" in alone.out
     assert "runs beside" not in chosen.err
+
+
+def test_tables_that_tls_does_not_change_and_equal_workloads_are_named_once() -> None:
+    done = call("run", "quick", "--tls", "--dry-run")
+
+    assert "--tls does not change [[limit]]\n" in done.err
+    assert "two [[memory]] tables have the same workload with 500 in flight: results have the rounds" in done.err
+    assert "--tls does not change" not in call("run", "tls", "--tls", "--dry-run").err

@@ -45,6 +45,9 @@ FILES = {
     "file": "",
     "wrong.toml": "round = 1\n[[crawl]]",
     "none.toml": "strategies = ['sequential']\n[[crawl]]\nin_flight = [2]",
+    "no_tls.toml": "strategies = ['asyncio_sockets']\n[[crawl]]\ntls = true",
+    "held.toml": """strategies = ['callbacks', 'native_asyncio', 'asyncio_small_tls']
+[[memory]]\nin_flight = [500_000, 1_000_000]\ntls = true""",
     "nested.toml": "x = " + "[" * 100_000,
     "key.toml": f'"a{RED}\\nb" = 1\n',
     "module.toml": f'strategies = ["{RED}:x"]\n[[crawl]]\n',

@@ -1,18 +1,11 @@
 """What the lessons show is what happens: every command is run, every quoted line of code is in its file."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from tools.lesson_pages import (
-    LESSONS,
-    PageCommand,
-    lesson_paths,
-    missing,
-    read,
-    written_wrong,
-)
+from tools import lessons
+from tools.lesson_pages import PageCommand, lesson_paths, missing, read, written_wrong
 from tools.lessons import Done, check, renew, went_wrong
 
 pytestmark = pytest.mark.night
@@ -46,7 +39,6 @@ def run_of(command: str = "inflight run x.toml", exit_code: int = 0) -> PageComm
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_every_command_does_what_its_page_says(path: Path) -> None:
-    assert written_wrong(read(path)) == []
     assert all(run.expects for run in read(path).runs)
     assert check(path) == []
 
@@ -97,69 +89,20 @@ def test_failed_checks_are_no_problem_of_the_page() -> None:
     assert missing(run_of(), "not here: hello")
 
 
-def quoted_tables(name: str) -> dict[str, dict[str, list[str]]]:
-    """Return the tables of timed trials that a page quotes by their titles, each line by its strategy."""
-    tables: dict[str, dict[str, list[str]]] = {}
-    for line in "\n".join(run.quoted for run in read(LESSONS / name).runs).splitlines():
-        first, *cells = re.split(r"\s{2,}", line.strip())
-        if line.startswith(("CPU time per page", "Pages per second")):
-            title = line
-        elif first in {"callbacks", "native_asyncio", "sequential", "thread_pool"} and cells:
-            tables.setdefault(title, {})[first] = cells
-    return tables
+def test_a_command_that_hangs_is_a_problem_of_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lessons, "HANG_S", 0.2)
+    path = made_page(tmp_path, command='python -c "import time; time.sleep(60)"')
+
+    assert lessons.main([str(path)]) == 1
+    assert "lesson.md: Command" in capsys.readouterr().err
 
 
-def number(text: str) -> float:
-    return float(text.split(maxsplit=1)[0].replace(",", ""))
+def test_an_output_of_a_noisy_run_is_a_problem_of_its_page(tmp_path: Path) -> None:
+    path = made_page(tmp_path, quoted="This run is noisy: others took 80 % of the client's core.\n\nhello")
 
-
-def test_the_answer_on_keep_alive_is_what_its_output_shows() -> None:
-    tables = quoted_tables("14-keep-alive.md")
-    kept, anew = (tables[f"CPU time per page, {how} connections"] for how in ("keep-alive", "per-fetch"))
-
-    for name in ("callbacks", "thread_pool"):
-        assert 2 < number(anew[name][0]) / number(kept[name][0]) < 5, "about three times the CPU time"
-
-
-def test_the_answer_on_when_async_does_not_help_is_what_its_output_shows() -> None:
-    tables = quoted_tables("17-when-async-does-not-help.md")
-    costs_us, rates = tables["CPU time per page"], tables["Pages per second"]
-    models = [name for name, cells in rates.items() if "-" not in cells]
-
-    assert set(models) == {"thread_pool", "native_asyncio"} == set(rates) - {"sequential"}
-    assert min(rates, key=lambda name: number(rates[name][0])) == "native_asyncio", "asyncio is slower than a loop"
-    assert all(number(rates[name][1]) > number(rates[name][0]) for name in models), (
-        "the figures rise with ten in flight"
-    )
-    assert max(models, key=lambda name: number(rates[name][1])) == min(
-        models, key=lambda name: number(costs_us[name][1])
-    ), "the cheapest is fastest"
-    assert all(number(rates[name][1]) < 1.2e6 / number(costs_us[name][1]) for name in models), "the limit of one core"
-
-
-def test_the_answer_on_cpu_work_is_what_its_output_shows() -> None:
-    tables = quoted_tables("16-cpu-work-and-blocking-calls.md")
-    costs = tables["CPU time per page, 5 ms CPU work"]
-    free, busy = (tables[f"Pages per second, {work} CPU work"] for work in ("no", "5 ms"))
-
-    assert set(costs) == set(free) == set(busy) == {"thread_pool", "native_asyncio"}
-    for name, cells in busy.items():
-        assert number(cells[0]) == pytest.approx(1e3 / number(costs[name][0]), rel=0.2), "one second by the CPU time"
-        assert number(cells[0]) < 240 < number(free[name][0])
-
-
-def test_the_answer_on_what_a_thread_costs_is_what_its_output_shows() -> None:
-    (run,) = read(LESSONS / "02-what-a-thread-costs.md").runs
-    sizes = {
-        name: [number(cell.replace("±", " ±")) for cell in re.findall(r"[\d,]+ ±", line)]
-        for name in ("asyncio_task", "thread")
-        for line in run.quoted.splitlines()
-        if line.startswith(f"{name} ") and "±" in line
-    }
-    (user, *_, whole, _), (own, *_, full, resident) = sizes["asyncio_task"], sizes["thread"]
-
-    assert user > 0.9 * whole, "nearly all of a task is user memory"
-    assert full > 2 * max(own, resident), "the price of a thread by ps is too low"
+    assert any("busy" in problem for problem in written_wrong(read(path)))
 
 
 def test_invalid_trials_are_never_quoted(tmp_path: Path) -> None:

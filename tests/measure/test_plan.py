@@ -71,7 +71,7 @@ def test_what_a_plan_leaves_out_limits_or_merges_is_in_its_remarks() -> None:
         "left out of a [[crawl]], because this run is without them: own",
         f"{first}: {short}",
         f"{second}: {short}",
-        f"{second} is the same workload as {first}: results have the rounds of both together",
+        "two [[crawl]] tables have the same workload with 100 in flight: results have the rounds of both together",
     ]
 
 

@@ -29,7 +29,7 @@ from inflight.fake_server.site import SiteConfig
 from inflight.strategies.base import Job
 from inflight.strategies.core.frontier import Frontier
 from tests.cli.command import call
-from tests.made_rows import edited, held_row
+from tests.made_rows import block_rows, edited, held_row
 from tests.patience import FOREVER_S
 
 SETTING = Setting("run", host.Cpus(None, None), lambda _: FOREVER_S)
@@ -189,3 +189,26 @@ def test_a_file_of_cas_that_cannot_be_read_is_an_os_error_of_the_crawl(name: str
 
     with pytest.raises(OSError, match=r"No such file|no certificate"):
         strategies.load(name).crawl(job, Frontier(job))
+
+
+def test_a_run_of_https_alone_has_over_tls_in_the_heads_of_its_answer_and_says_memory_once() -> None:
+    timed = [edited(row, workload={"tls": True}) for row in block_rows()]
+    answer = answer_of(Studies([*timed, *held_rows(tls=True, each_bytes=300_000, sizes=(100, 300, 500))]))
+
+    assert [column.heads[:2] for column in answer.columns] == [
+        ("CPU time per page", "0 ms, 100 in flight over TLS"),
+        ("pages/s", "0 ms, 100 in flight over TLS"),
+        ("memory per fetch", "over TLS"),
+    ]
+    assert not any(sentence.startswith("Over TLS a fetch takes ") for sentence in answer.sentences)
+
+
+def test_memory_without_a_slope_on_a_busy_machine_names_the_strategies_and_the_reason() -> None:
+    busy = {"held_disturbed": "of others: +9 tasks"}
+    rows = held_rows(tls=True, each_bytes=300_000, sizes=(100, 300, 500))
+    studies = Studies([rows[0], *(edited(row, measured=busy) for row in rows[1:])])
+
+    (table,) = [table for section in studies.sections for table in section.tables if "Memory" in table.title]
+
+    why = "the machine was busy, and other processes changed the counts of the kernel in too many trials"
+    assert table.notes[-1] == f"-: {why} (native_asyncio)."

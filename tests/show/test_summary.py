@@ -126,3 +126,11 @@ def test_a_name_is_cut_but_not_what_the_client_reached(length: int) -> None:
     assert shown.startswith("xxxxx")
     assert shown.endswith(" (100 of 1,000)")
     assert len(shown) <= words.MAX_NAME
+
+
+def test_of_a_noisy_run_nothing_else_is_said_of_the_machine() -> None:
+    quiet, noisy = (Studies(block_rows(others=share, cycles=8)) for share in (0.01, 0.5))
+
+    (first,) = conditions(quiet)
+    (warning,) = conditions(noisy)
+    assert (first.partition(" now")[0], warning.partition(":")[0]) == ("This machine is steady", "This run is noisy")

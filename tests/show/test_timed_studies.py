@@ -11,7 +11,7 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show.sections import section
 from inflight.bench.show.studies import STUDIES, Studies
 from inflight.bench.show.study import Study, Tile, parts
-from tests.made_rows import arm_row, block_rows, crawl_row
+from tests.made_rows import arm_row, block_rows, crawl_row, edited
 from tests.show.drawn import HOSTILE, drawn
 
 NAMED = {study.name: study for study in STUDIES}
@@ -109,3 +109,36 @@ def test_a_plot_whose_columns_have_no_dots_is_drawn() -> None:
     ]
 
     assert drawn(rows)
+
+
+def test_the_costs_of_tls_are_ratios_to_plain_whichever_block_was_first() -> None:
+    plain, secure = (
+        [
+            row
+            for number in BLOCKS
+            for row in (
+                arm_row(role="reference", cpu_per_page_ns=20_000 * times, number=number, connection="per-fetch"),
+                arm_row("thread_pool", cpu_per_page_ns=30_000 * times, number=number, connection="per-fetch"),
+            )
+        ]
+        for times in (1, 8)
+    )
+    secure = [edited(row, workload={"tls": True, "id": f"{row.workload.id}/tls"}) for row in secure]
+
+    (part,) = parts(NAMED["tls"], Studies([*secure, *plain]).lines)
+
+    assert set(part.ratios["baseline"]) == {"per-fetch"}
+    assert part.ratios["estimate"].tolist() == pytest.approx([8, 8], rel=0.01)
+
+
+def test_a_quantile_that_some_blocks_have_too_few_fetches_for_is_left_out() -> None:
+    def shown(*fetches: int) -> set[str]:
+        rows = [
+            arm_row(number=number, times_ns=[1000 * n for n in range(1, many)])
+            for number, many in enumerate(fetches, start=1)
+        ]
+        (part,) = parts(NAMED["times"], Studies(rows).lines)
+        return set(part.figures["figure"])
+
+    assert shown(1200, 1300) == {"service_p50_ns", "service_p90_ns", "service_p99_ns"}
+    assert shown(1200, 900) == {"service_p50_ns", "service_p90_ns"}

@@ -27,7 +27,7 @@ from inflight.bench.frame.figures import FIGURES
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import markdown, sections, words
 from inflight.bench.show.markdown import code, escaped
-from tools.document import options, plots, race, values
+from tools.document import options, plots, printed, race, values
 from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Runs, StoredRun
 
@@ -103,9 +103,17 @@ def pages(runs: Runs, root: Path) -> Iterator[tuple[Path, str, str]]:
             except DocumentError as error:
                 raise DocumentError(f"{path.relative_to(root)}: {mark}: {error}") from error
         yield path, old, text
+        if path.name == printed.SLIDES:
+            yield _page(root / printed.LECTURE, printed.lecture(text))
+    for name, sheet in printed.SHEETS.items():
+        yield _page(root / name, sheet())
     for name, whole in {race.PICTURE: race.picture, simulator_page.PAGE: simulator_page.html}.items():
-        path = root / name
-        yield path, path.read_text(encoding="utf-8") if path.is_file() else "", whole(runs)
+        yield _page(root / name, whole(runs))
+
+
+def _page(path: Path, text: str) -> tuple[Path, str, str]:
+    """Return a file that is written as a whole, with its text and what it should be."""
+    return path, path.read_text(encoding="utf-8") if path.is_file() else "", text
 
 
 def part(name: str, runs: Runs, beside: Path) -> str:

@@ -68,6 +68,11 @@ ROOMS = {
         ("bench/rows/*.py",),
         ("tests/test_rows.py", "tests/report/test_hostile_rows.py", "tests/measure/test_trial_template.py"),
     ),
+    "show": Room(
+        ("bench/show/*.py",),
+        ("tests/show/test_outputs.py", "tests/show/test_answer.py", "tests/show/test_texts.py"),
+    ),
+    "claims": Room(("bench/claims/*.py",), ("tests/claims",)),
     "statistics": Room(
         (
             "bench/frame/statistics.py", "bench/frame/slopes.py", "bench/frame/contrast.py",
@@ -231,7 +236,7 @@ def main() -> None:
         prog="python -m tools.mutants", description=str(described.__doc__).partition("\n")[0]
     )
     parser.add_argument("--room", action="append", choices=ROOMS, help="only this room (may be repeated)")
-    parser.add_argument("--mutants", type=int, default=300, help="mutants in all rooms together")
+    parser.add_argument("--mutants", type=int, default=50 * len(ROOMS), help="mutants in all rooms together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="mutants that are run at once")
     parser.add_argument("--checkout", type=Path, default=Path(__file__).parents[2])
