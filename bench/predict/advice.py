@@ -166,7 +166,7 @@ def _forecast(model: Model, wanted: Wanted, cores: int, size: float | None, prog
         processes = 0
         each = math.ceil(in_flight / cores)
     used = min(processes or cores, cores)
-    rates = model.per_s(in_flight, load, used)
+    rates = model.per_s(in_flight, load) if cores == 1 else model.pool_per_s(in_flight, load, used)
     return Forecast(
         strategy=model.name,
         processes=processes,

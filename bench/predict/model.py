@@ -3,7 +3,7 @@
 ``advice`` and ``simulator`` call ``models``; the script of the simulator's page has the same formulas, and a test
 compares the two. With N fetches in flight, added latency L, CPU work w per page and the model's own CPU time c(N) per
 page, one core fetches X(N) = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.frame.statistics``
-has the source), and P cores up to P / (c + w). c is measured without latency and CPU work at several numbers in flight.
+has the source). c is measured without latency and CPU work at several numbers in flight.
 Between two of them it is interpolated on a straight line in logarithms of both; outside of them it is constant.
 """
 
@@ -70,14 +70,25 @@ class Model(NamedTuple):
         """Return the CPU time per page, the work included."""
         return self.cost(in_flight).ns + load.work_ns
 
-    def per_s(self, in_flight: float, load: Load, cores: int = 1) -> tuple[float, float, float]:
-        """Return the pages per second on so many cores, and the ends of their range: from the dearest cost on."""
+    def per_s(self, in_flight: float, load: Load) -> tuple[float, float, float]:
+        """Return the pages per second on one core, and the ends of their range: from the dearest cost on."""
         cost = self.cost(in_flight)
-        rates = []
-        for cost_ns in (cost.ns, cost.high_ns, cost.low_ns):
-            page_ns = cost_ns + load.work_ns
-            rates.append(cores * bound_per_s(in_flight / cores, load.latency_ns, page_ns))
-        return rates[0], rates[1], rates[2]
+        mean, low, high = (
+            bound_per_s(in_flight, load.latency_ns, cost_ns + load.work_ns)
+            for cost_ns in (cost.ns, cost.high_ns, cost.low_ns)
+        )
+        return mean, low, high
+
+    def pool_per_s(self, in_flight: float, load: Load, cores: int) -> tuple[float, float, float]:
+        """Return the same of a pool on so many cores; the high end is what cores that do not wait for each other reach.
+
+        A member of a pool gets new fetches only after it has worked on all pages that have arrived. So its fetches go
+        in waves, and it reaches the lower bound of the closed loop, N / (L + N (c + w)) (Lazowska et al., chapter 5).
+        """
+        page_ns = self.page_ns(in_flight, load)
+        each = in_flight / cores
+        waves = cores * each / (load.latency_ns + each * page_ns) * 1e9
+        return waves, waves, cores * bound_per_s(each, load.latency_ns, page_ns)
 
     def knee(self, load: Load) -> float:
         """Return the least number in flight that fills a core."""
