@@ -22,9 +22,9 @@ from inflight.fake_server.site import SiteConfig
 
 POOL, MEMBER = "process_pool", "native_asyncio"
 """The strategy with a process for each core, and the model that each of these processes is."""
-ALIKE = 1.10
-"""Rates that differ by a smaller factor are alike: a run on a busy machine cannot tell less, and no smaller difference
-is worth a program that is harder to read."""
+ALIKE = 1.05
+"""Rates that differ by a smaller factor are alike: a quiet run cannot tell less, and no smaller difference is worth a
+program that is harder to read."""
 MIN_TURN_NS = 1_000_000
 """Minimum duration of a fetch below the knee: shorter ones depend on the time of server and network, about 0.1 ms on
 the loopback interface, which the formula leaves out."""

@@ -86,9 +86,10 @@ class Model(NamedTuple):
         in waves, and it reaches the lower bound of the closed loop, N / (L + N (c + w)) (Lazowska et al., chapter 5).
         """
         page_ns = self.page_ns(in_flight, load)
-        each = in_flight / cores
-        waves = cores * each / (load.latency_ns + each * page_ns) * 1e9
-        return waves, waves, cores * bound_per_s(each, load.latency_ns, page_ns)
+        members = min(cores, in_flight)
+        each = in_flight / members
+        waves = in_flight / (load.latency_ns + each * page_ns) * 1e9
+        return waves, waves, members * bound_per_s(each, load.latency_ns, page_ns)
 
     def knee(self, load: Load) -> float:
         """Return the least number in flight that fills a core."""

@@ -96,7 +96,7 @@ def _why(advice: Advice, advised: Forecast, wanted: Wanted, cores: int) -> list[
         )
     if advised.processes == 1 and len(advice.alike) > 1:
         sentences.append(
-            f"{', '.join(advice.alike)} are within 10 %; {advised.strategy} has the shortest program of them "
+            f"{', '.join(advice.alike)} are within 5 %; {advised.strategy} has the shortest program of them "
             f"({advised.program_lines} lines)."
         )
     measured = [each for each in advice.models if each.memory_bytes is not None]
