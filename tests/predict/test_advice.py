@@ -78,7 +78,7 @@ def test_what_is_expected_follows_from_the_cost_of_a_page(asked: Wanted, is_full
         (wanted(0, 0, 100), STEADY, {"callbacks": 20_000, "native_asyncio": 20_500}, "native_asyncio", 2),
         (wanted(0, 0, 100), STEADY, {"callbacks": 20_000, "native_asyncio": 40_000}, "callbacks", 1),
         (wanted(0.2, 0, 1), STEADY, MODELS, None, 2),
-        (wanted(0, 100_000, 1), STEADY, MODELS, None, 2),
+        (wanted(0, 100_000, 1), STEADY, MODELS, None, 1),
     ],
     ids=[
         "the fastest", "whole blocks that change", "of equally fast ones the shortest program", "a small difference",
