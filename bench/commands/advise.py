@@ -29,6 +29,7 @@ from inflight.bench.plan.trials import estimate_ns
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
 from inflight.fake_server.delays import parse_delay
+from inflight.fake_server.site import SiteConfig
 
 if TYPE_CHECKING:
     from inflight.bench.predict.advice import Forecast, Wanted
@@ -37,6 +38,8 @@ FORMAT, UNKNOWN = 4, 3
 """Format of the JSON; and the exit code without a recommendation."""
 PRESET = "costs"
 """The preset that measures what advice goes by."""
+SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
+"""The values of the site on which the CPU time per page depends; those of the preset are the default."""
 BLOCKS, CYCLES = 5, 6
 """Number of blocks of a verification, and of slices of each strategy in a block without latency."""
 
@@ -85,7 +88,7 @@ def run(
 
     delay = judged(partial(parse_delay, latency), "--latency")
     cpu_ns = work_ns(cpu, "--cpu")
-    wanted = advice.Wanted(Load(delay.mean_ns, cpu_ns), in_flight, tls)
+    wanted = advice.Wanted(Load(delay.mean_ns, cpu_ns), in_flight, tls, SITE)
     measured = costs(in_flight, tls)
     workload = ThroughputTable(
         latency=(delay.text,), in_flight=(in_flight,), cpu=(cpu,), tls=tls, cycles=1 if delay.mean_ns else CYCLES

@@ -18,7 +18,6 @@ from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.predict.model import Load, Model, models
 from inflight.bench.rows.kinds import OVER_TLS
-from inflight.fake_server.site import SiteConfig
 
 POOL, MEMBER = "process_pool", "native_asyncio"
 """The strategy with a process for each core, and the model that each of these processes is."""
@@ -30,8 +29,6 @@ MIN_TURN_NS = 1_000_000
 the loopback interface, which the formula leaves out."""
 _PLAIN = "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and comparison == ''"
 """Query for lines of strategies in blocks."""
-SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
-"""The values of the site on which the CPU time per page depends; those of ``costs`` are the default."""
 
 Verdict = Literal["fastest", "faster", "alike", "slower", "unknown", "unstable"]
 """How a model stands beside the fastest on one core, which only a pool of processes can surpass (``faster``).
@@ -44,6 +41,8 @@ class Wanted(NamedTuple):
     load: Load
     in_flight: int
     tls: bool
+    site: Mapping[str, Any]
+    """The values of the site on which the CPU time per page depends, as rows have them."""
 
     @property
     def connection(self) -> str:
@@ -121,10 +120,10 @@ def advise(lines: DataFrame, trials: DataFrame, wanted: Wanted, lengths: Mapping
 
 
 def _plain(lines: DataFrame, wanted: Wanted) -> DataFrame:
-    """Return the lines of strategies in blocks with these connections, on pages like those of SITE."""
+    """Return the lines of strategies in blocks with these connections, on pages like those that are wanted."""
     plain = lines.query(_PLAIN)
     plain = plain[plain["connection"] == wanted.connection]
-    return plain[plain["site"].map(lambda text: json.loads(text).items() >= SITE.items()).astype(bool)]
+    return plain[plain["site"].map(lambda text: json.loads(text).items() >= wanted.site.items()).astype(bool)]
 
 
 def known(lines: DataFrame, wanted: Wanted) -> list[Model]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from inflight.bench.commands.advise import SITE
 from inflight.bench.frame.frame import frame, trials, with_cycles
 from inflight.bench.predict import show
 from inflight.bench.predict.advice import ALIKE, Advice, Wanted, advise, known, verify
@@ -25,7 +26,7 @@ POOL_NS = 90_000
 
 
 def wanted(latency_ms: float, work_ns: int, in_flight: int, *, tls: bool = False) -> Wanted:
-    return Wanted(Load(latency_ms * MS, work_ns), in_flight, tls)
+    return Wanted(Load(latency_ms * MS, work_ns), in_flight, tls, SITE)
 
 
 def rows_of(in_flight: int, noise: Sequence[float] = STEADY, models: Mapping[str, int] = MODELS) -> list[Row]:
