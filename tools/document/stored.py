@@ -72,8 +72,9 @@ class Runs:
         return self._read[folder]
 
     def all(self, experiment: str) -> list[Path]:
-        """Return the runs of an experiment, the oldest first: names begin with the time, end with the experiment."""
-        return folders_in(self.folder, f"-{experiment}")
+        """Return the runs of an experiment, the oldest first."""
+        ending = folders_in(self.folder, f"-{experiment}")  # also those of costs-tls for tls
+        return [folder for folder in ending if folders.experiment(folder.name, rows.machine(folder)) == experiment]
 
     def newest(self, experiment: str) -> StoredRun:
         """Return the newest run of an experiment. Raises DocumentError when there is none."""
