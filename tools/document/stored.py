@@ -71,14 +71,13 @@ class Runs:
             raise DocumentError(str(error)) from error
         return self._read[folder]
 
-    def all(self, experiment: str) -> list[Path]:
-        """Return the runs of an experiment, the oldest first."""
-        ending = folders_in(self.folder, f"-{experiment}")  # also those of costs-tls for tls
-        return [folder for folder in ending if folders.experiment(folder.name, rows.machine(folder)) == experiment]
+    def all(self, ending: str) -> list[Path]:
+        """Return the runs of experiments whose names are or end with this, the oldest first."""
+        return folders_in(self.folder, f"-{ending}")
 
     def newest(self, experiment: str) -> StoredRun:
         """Return the newest run of an experiment. Raises DocumentError when there is none."""
-        runs = self.all(experiment)
+        runs = [run for run in self.all(experiment) if folders.experiment(run.name, rows.machine(run)) == experiment]
         if not runs:
             raise DocumentError(
                 f"no run of {experiment} in {self.folder}; make one with `inflight`, and move its folder there"
