@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FILES = {*ROOT.glob("tests/**/*.py"), *ROOT.glob("conformance/test_*.py")} - {ROOT / "tests" / "patience.py"}
+WITH_DEFECTS = ROOT / "tests" / "conformance" / "broken.py"
+"""Clients with defects, one of which is that they wait."""
+FILES = {*ROOT.glob("tests/**/*.py"), *ROOT.glob("conformance/test_*.py")}
+FILES -= {ROOT / "tests" / "patience.py", WITH_DEFECTS}
 CLOCK = r"\b(time\.(time|monotonic|perf_counter|process_time|thread_time)(_ns)?|datetime\.(now|today|utcnow))\b"
 SLEEP = r"\b(time|asyncio|trio|anyio|gevent)\.sleep\b"
 OF_A_CHILD = re.compile(rf"{CLOCK}\(|\bsleep[ (][\d.]*[1-9]")

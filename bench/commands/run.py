@@ -95,7 +95,10 @@ def run(
     disturbed: str | None,
     tls: bool = False,
     pythons: Sequence[str] = (),
-    **lists: Sequence[str],
+    in_flight: Sequence[str] = (),
+    latency: Sequence[str] = (),
+    cpu: Sequence[str] = (),
+    body: Sequence[str] = (),
 ) -> int:
     """Run an experiment: a preset, a TOML file or a grid.
 
@@ -109,7 +112,8 @@ def run(
     inflight run --in-flight 10,100 --latency 0,50ms --body 1kB,100kB
     inflight run --resume results/20261120T101500000Z-laptop-quick
     """
-    given = {f"--{key.replace('_', '-')}": texts for key, texts in lists.items() if texts}
+    lists = {"--in-flight": in_flight, "--latency": latency, "--cpu": cpu, "--body": body}
+    given = {flag: texts for flag, texts in lists.items() if texts}
     changes = (name, chosen, rounds, seed, disturbed, pythons, tls, given)
     if resume is not None and changes != (None, (), None, None, None, (), False, {}):
         raise ExperimentError("--resume continues a run as it is; leave out EXPERIMENT and the options that change it")

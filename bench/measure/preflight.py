@@ -110,9 +110,9 @@ def threads_allowed() -> int | None:
 
 def _opens_again(trial: Trial) -> bool:
     """Return whether a connection may be opened before the last one is closed: then a fetch may need two."""
-    site = trial.site
-    has_more = site.endless or site.pages > trial.workload.in_flight
-    return trial.workload.connection == "per-fetch" and has_more
+    workload = trial.workload
+    has_more = trial.kind == "arm" or workload.site.pages > workload.in_flight  # too many cannot have an endless site
+    return workload.connection == "per-fetch" and has_more
 
 
 @lru_cache

@@ -440,4 +440,4 @@ def test_no_process_of_a_strategy_is_left(tmp_path: Path, command: list[str], th
     assert left
     await_end([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)])
     if command[0] == "check":
-        assert "after crawl returned, it has left the process " in done.out
+        assert "No thread, task, process" in done.out

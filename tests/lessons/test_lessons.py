@@ -93,7 +93,7 @@ def test_a_command_that_hangs_is_a_problem_of_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(lessons, "HANG_S", 0.2)
-    path = made_page(tmp_path, command='python -c "import time; time.sleep(60)"')
+    path = made_page(tmp_path, command='python -c "import threading; threading.Event().wait()"')
 
     assert lessons.main([str(path)]) == 1
     assert "lesson.md: Command" in capsys.readouterr().err
