@@ -84,7 +84,7 @@ class Advice(Struct, frozen=True, kw_only=True):
     alike: tuple[str, ...]
     """The models on one core that are as fast as the fastest of them."""
     models: tuple[Forecast, ...]
-    """The models on one core, the fastest first, and the pool."""
+    """The models on one core, the fastest first, and the pool where the core is the limit."""
 
 
 def advise(lines: DataFrame, trials: DataFrame, wanted: Wanted, lengths: Mapping[str, int], cores: int) -> Advice:
@@ -105,10 +105,10 @@ def advise(lines: DataFrame, trials: DataFrame, wanted: Wanted, lengths: Mapping
     fastest = singles[0]
     answers = _answers(lines, wanted, fastest.strategy)
     singles = [replace(each, verdict=_verdict(each, fastest, answers)) for each in singles]
-    pools = [replace(each, verdict=_verdict(each, fastest, answers)) for each in pools]
+    pools = [replace(each, verdict=_verdict(each, fastest, answers)) for each in pools if fastest.is_full]
     alike = [each for each in singles if each.verdict in {"fastest", "alike"}]
     advised = min(alike, key=lambda each: each.program_lines)
-    if fastest.is_full and pools and pools[0].verdict == "faster":
+    if pools and pools[0].verdict == "faster":
         advised = pools[0]
     why_not = _why_not(wanted, advised, singles)
     return Advice(

@@ -178,7 +178,7 @@ def test_memory_is_of_the_same_connections(tls: bool) -> None:
     found = [edited(row, workload={"tls": tls}) for row in rows_of(100)]
     held = [held_row(name, n, (16_000, 0, 0, 0)) for name in MODELS for n in (100, 200, 350, 500, 700)]
 
-    models = advice(wanted(50, 0, 100, tls=tls), [*found, *held]).models
+    models = advice(wanted(0, 0, 100, tls=tls), [*found, *held]).models
 
     sizes = {each.strategy: each.memory_bytes for each in models}
     assert sizes == dict.fromkeys([*MODELS, "process_pool"], None if tls else pytest.approx(1_600_000, rel=0.01))
