@@ -115,7 +115,7 @@ def run(
         left_out=left_out,
     )
     if not as_json:
-        put(show.text(advised, wanted, source, here["usable_cores"], datetime.now(UTC)))
+        put(show.text(advised, wanted, source, datetime.now(UTC)))
     verified = None
     if verify and advised.advised is not None:
         others = [each for each in advised.models if each.strategy != advised.advised.strategy]

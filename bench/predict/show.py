@@ -32,7 +32,7 @@ class Source(Struct, frozen=True, kw_only=True):
     """Strategies that cannot have this many in flight, each with the reason."""
 
 
-def text(advice: Advice, wanted: Wanted, source: Source, cores: int, now: datetime) -> str:
+def text(advice: Advice, wanted: Wanted, source: Source, now: datetime) -> str:
     """Return the advice, with the path of its run, which is not wrapped, and the age of that run."""
     asked = f"For {_workload(wanted)}"
     if advice.advised is None:
@@ -40,7 +40,7 @@ def text(advice: Advice, wanted: Wanted, source: Source, cores: int, now: dateti
         why = [f"{advice.why_not[0].upper()}{advice.why_not[1:]}."]
     else:
         title = f"{asked}: use {advice.advised.strategy}, {_numbers(advice.advised)}"
-        why = _why(advice, advice.advised, wanted, cores)
+        why = _why(advice, advice.advised, wanted)
     notes = [EXPECTED]
     notes += [f"{name}: left out, {why}." for name, why in source.left_out.items()]
     notes += [f"Measured on another machine: {difference}." for difference in source.machine_differs]
@@ -72,22 +72,22 @@ def _numbers(advised: Forecast) -> str:
     return f"one process with {in_flight}"
 
 
-def _why(advice: Advice, advised: Forecast, wanted: Wanted, cores: int) -> list[str]:
+def _why(advice: Advice, advised: Forecast, wanted: Wanted) -> list[str]:
     """Return why this is advised, in sentences."""
     fastest = advice.models[0]
     page_ns = advised.cpu_per_page_ns
     turn_ns = wanted.load.latency_ns + page_ns
     sentences = []
     if fastest.is_full:
-        of = f" of {_rate(wanted.in_flight / turn_ns * 1e9)}" if wanted.load.latency_ns else ""
-        sentences.append(f"CPU-bound: one core gives {_rate(fastest.pages_per_s[0])}{of} pages/s.")
+        of = f" of {units.number(wanted.in_flight / turn_ns * 1e9)}" if wanted.load.latency_ns else ""
+        sentences.append(f"CPU-bound: one core gives {units.number(fastest.pages_per_s[0])}{of} pages/s.")
     else:
         share = units.percent(fastest.pages_per_s[0] * fastest.cpu_per_page_ns / 1e9)
         sentences.append(
-            f"Latency-bound: N / L gives {_rate(fastest.pages_per_s[0])} pages/s, and a core is {share} busy."
+            f"Latency-bound: N / L gives {units.number(fastest.pages_per_s[0])} pages/s, and a core is {share} busy."
         )
-    if advised.processes != 1 and advised.cores < (advised.processes or cores + 1):
-        gives = _rate(advised.pages_per_s[0])
+    if advised.processes != 1:
+        gives = units.number(advised.pages_per_s[0])
         sentences.append(f"{words.counted(advised.cores, 'core')}, which this machine has, give {gives} pages/s.")
     if advised.is_full and wanted.load.latency_ns:
         waits = units.duration(advised.fetch_ns, 2)
@@ -110,20 +110,15 @@ def _why(advice: Advice, advised: Forecast, wanted: Wanted, cores: int) -> list[
     return sentences
 
 
-def _rate(per_s: float) -> str:
-    """Return pages per second with three digits."""
-    return units.number(per_s)
-
-
 def _line(forecast: Forecast, wanted: Wanted) -> tuple[str, ...]:
     """Return the line of a model."""
-    _, low, high = map(_rate, forecast.pages_per_s)
+    _, low, high = map(units.number, forecast.pages_per_s)
     knee = units.number_tick(float(f"{forecast.knee:.2g}")) if wanted.load.latency_ns >= MIN_TURN_NS else "-"
     memory = "-" if forecast.memory_bytes is None else units.size(forecast.memory_bytes)
     return (
         forecast.strategy,
         str(forecast.cores),
-        _rate(forecast.pages_per_s[0]),
+        units.number(forecast.pages_per_s[0]),
         f"{low} to {high}",
         units.duration(forecast.fetch_ns, 2),
         units.duration(forecast.cpu_per_page_ns, 2),

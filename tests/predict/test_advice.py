@@ -254,7 +254,7 @@ SOURCE = show.Source(
 
 
 def said(asked: Wanted, found: list[Row]) -> str:
-    text = show.text(advice(asked, found), asked, SOURCE, 2, datetime(2026, 11, 28, 1, tzinfo=UTC))
+    text = show.text(advice(asked, found), asked, SOURCE, datetime(2026, 11, 28, 1, tzinfo=UTC))
     return " ".join(text.split())
 
 
