@@ -22,7 +22,7 @@ from inflight.bench.commands.output import put, say, seconds
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
 from inflight.bench.plan.experiment import Experiment, load
-from inflight.bench.plan.grid import ThroughputTable, work_ns
+from inflight.bench.plan.grid import CrawlTable, ThroughputTable, work_ns
 from inflight.bench.plan.judge import judged, need
 from inflight.bench.plan.trial import row_trials
 from inflight.bench.plan.trials import estimate_ns
@@ -82,6 +82,7 @@ def run(
 
     The advice is based on the CPU time per page on this machine. If no stored run has it, it is measured first.
     """
+    from inflight.bench.frame import noise
     from inflight.bench.frame.frame import frame, trials, with_cycles
     from inflight.bench.predict import advice, show
     from inflight.bench.predict.model import Load
@@ -93,8 +94,10 @@ def run(
     workload = ThroughputTable(
         latency=(delay.text,), in_flight=(in_flight,), cpu=(cpu,), tls=tls, cycles=1 if delay.mean_ns else CYCLES
     )
-    left_out = _left_out(replace(measured, throughput=(workload,), memory=()))
+    crawl = CrawlTable(latency=(delay.text,), in_flight=(in_flight,), pages=in_flight, tls=tls)
+    left_out = _left_out(replace(measured, crawl=(crawl,), throughput=(), memory=()))
     names = [name for name in measured.strategies if name not in left_out]
+    need(bool(set(names) - {advice.POOL}), next(iter(left_out.values()), ""))
     place = folder or newest(out, wanted, names)
     if place is None:
         place = _run(out, measured, f"No run of this machine in {out} has the CPU time per page: measuring it")
@@ -112,6 +115,7 @@ def run(
         machine_differs=[
             f"{key} {there.get(key, 'unknown')}, here {here.get(key)}" for key in rows.machine_changes(there, here)
         ],
+        is_noisy=noise.is_noisy(stored),
         left_out=left_out,
     )
     if not as_json:
@@ -172,7 +176,7 @@ def _left_out(experiment: Experiment) -> dict[str, str]:
 
 
 def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:
-    """Return the newest quiet run of this machine that has the CPU time per page of all these strategies.
+    """Return the newest run of this machine that has the CPU time per page of all these strategies; a quiet one first.
 
     Runs that came with the project (``results/reference``) are used only if ``--from`` names one.
     """
@@ -181,15 +185,18 @@ def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:
     from inflight.bench.predict import advice
 
     machine: Mapping[str, Any] = host.machine()
+    noisy: Path | None = None
     for folder in reversed(rows.folders_in(out)):
         try:
             stored = [] if rows.machine_changes(rows.machine(folder), machine) else rows.read(folder)
         except RowsError:
             continue
         costs = {model.name for model in advice.known(frame(stored), wanted)}
-        if costs >= set(names) and not noise.is_noisy(stored):
-            return folder
-    return None
+        if costs >= set(names):
+            if not noise.is_noisy(stored):
+                return folder
+            noisy = noisy or folder
+    return noisy
 
 
 def _run(out: Path, experiment: Experiment, what: str) -> Path:

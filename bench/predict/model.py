@@ -85,11 +85,13 @@ class Model(NamedTuple):
         A member of a pool gets new fetches only after it has worked on all pages that have arrived. So its fetches go
         in waves, and it reaches the lower bound of the closed loop, N / (L + N (c + w)) (Lazowska et al., chapter 5).
         """
-        page_ns = self.page_ns(in_flight, load)
+        cost = self.cost(in_flight)
         members = min(cores, in_flight)
         each = in_flight / members
-        waves = in_flight / (load.latency_ns + each * page_ns) * 1e9
-        return waves, waves, members * bound_per_s(each, load.latency_ns, page_ns)
+        mean, low = (
+            in_flight / (load.latency_ns + each * (cost_ns + load.work_ns)) * 1e9 for cost_ns in (cost.ns, cost.high_ns)
+        )
+        return mean, low, members * bound_per_s(each, load.latency_ns, cost.low_ns + load.work_ns)
 
     def knee(self, load: Load) -> float:
         """Return the least number in flight that fills a core."""

@@ -1,5 +1,6 @@
 """Advice as text, for ``inflight advise``. Pure."""
 
+import math
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +17,11 @@ VERDICTS = {"unknown": "can't tell"}
 """What is written for a verdict, if it is not the verdict."""
 WIDTH = 100
 """Width of the text."""
-EXPECTED = "Expected: X(N) = min(N / (L + c + w), 1 / (c + w)) (docs/decisions.md); --verify measures it."
+EXPECTED = (
+    "Expected, with N in flight, latency L, work w and c the rest of the CPU time per page: "
+    "X(N) = min(N / (L + c + w), 1 / (c + w)); of P processes N / (L + N (c + w) / P) (docs/decisions.md). "
+    "--verify measures it."
+)
 """How the figures were predicted."""
 
 
@@ -28,6 +33,8 @@ class Source(Struct, frozen=True, kw_only=True):
     measured_at: str
     machine_differs: list[str]
     """What differs between its machine and this one."""
+    is_noisy: bool
+    """Whether other programs took much of the core in it."""
     left_out: dict[str, str]
     """Strategies that cannot have this many in flight, each with the reason."""
 
@@ -42,13 +49,16 @@ def text(advice: Advice, wanted: Wanted, source: Source, now: datetime) -> str:
         title = f"{asked}: use {advice.advised.strategy}, {_numbers(advice.advised)}"
         why = _why(advice, advice.advised, wanted)
     notes = [EXPECTED]
+    if source.is_noisy:
+        notes.append("That run is noisy, because other programs took much of the core: repeat it on a quiet machine")
     notes += [f"{name}: left out, {why}." for name, why in source.left_out.items()]
     notes += [f"Measured on another machine: {difference}." for difference in source.machine_differs]
     lines = tuple(_line(forecast, wanted) for forecast in advice.models)
     notes = [words.plain(note, 400) for note in notes]
     measured_at = datetime.fromisoformat(source.measured_at)
-    age = words.counted((now - measured_at).days, "day")
-    place = f"From:   {source.run}, measured on {measured_at:%d %b %Y} ({age} ago)"
+    days = (now - measured_at).days
+    age = f"{words.counted(days, 'day')} ago" if days else "today"
+    place = f"From:   {source.run}, measured on {measured_at:%d %b %Y} ({age})"
     answer = terminal.text(Section(title, (), tuple(why)), WIDTH).plain
     return f"{answer}\n{_text(Section('', (Table('', HEADS, lines),), tuple(notes)), place)}"
 
@@ -82,13 +92,16 @@ def _why(advice: Advice, advised: Forecast, wanted: Wanted) -> list[str]:
         of = f" of {units.number(wanted.in_flight / turn_ns * 1e9)}" if wanted.load.latency_ns else ""
         sentences.append(f"CPU-bound: one core gives {units.number(fastest.pages_per_s[0])}{of} pages/s.")
     else:
-        share = units.percent(fastest.pages_per_s[0] * fastest.cpu_per_page_ns / 1e9)
+        share = units.percent(advised.pages_per_s[0] * advised.cpu_per_page_ns / 1e9)
         sentences.append(
-            f"Latency-bound: N / L gives {units.number(fastest.pages_per_s[0])} pages/s, and a core is {share} busy."
+            f"Latency-bound: N / L gives {units.number(advised.pages_per_s[0])} pages/s, and a core is {share} busy."
         )
     if advised.processes != 1:
         gives = units.number(advised.pages_per_s[0])
-        sentences.append(f"{words.counted(advised.cores, 'core')}, which this machine has, give {gives} pages/s.")
+        each = words.in_flight(math.ceil(wanted.in_flight / advised.cores))
+        sentences.append(
+            f"This machine has {words.counted(advised.cores, 'core')}: as many processes with {each} each give {gives}."
+        )
     if advised.is_full and wanted.load.latency_ns:
         waits = units.duration(advised.fetch_ns, 2)
         sentences.append(
