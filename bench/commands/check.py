@@ -199,7 +199,8 @@ def failures_of(cases: "Sequence[Case]") -> "list[Case]":
 def text_of(checked: Checked, *, verbose: bool) -> Iterator[str]:
     """Yield the lines of the result: one for each rule, and below it one for each cause of failures."""
     for rule in checked.tried:
-        causes = _group(checked.of(rule, "failed"), _cause)
+        failed = sorted(checked.of(rule, "failed"), key=lambda case: (case.test, case.case))  # they end in any order
+        causes = _group(failed, _cause)
         yield f"{'FAILED' if causes else 'ok':<6}  {rule:<11}  {sentence(rule)}"
         for cases in [*causes.values()][:MAX_CAUSES]:
             first = min(cases, key=lambda case: case.case)

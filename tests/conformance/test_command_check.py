@@ -88,7 +88,7 @@ def test_a_leak_is_told_by_its_rule_in_whatever_test_it_is_found_and_hides_nothi
 def test_a_leak_hides_no_other_failure() -> None:
     done = check("leaks_and_ignores_redirects", "--rule", "redirects")
 
-    assert "/target300: expected 404 — observed nothing — " in done.out
+    assert "/x: expected 200 — observed nothing — " in done.out
     assert "expected nothing left — observed +1 descriptor after crawl returned — 12 cases" in done.out
 
 
@@ -148,7 +148,7 @@ def test_failures_are_told_in_words() -> None:
     lines = done.out.splitlines()
     place = lines.index(f"FAILED  redirects    {sentence('redirects')}")
     assert "ok      ends         Return when nothing waits and nothing is in flight." in lines[:place]
-    assert lines[place + 1].startswith("        /target300: expected 404 — observed nothing — ")
+    assert lines[place + 1].startswith("        /x: expected 200 — observed nothing — ")
     assert "1 of 2 rules hold" in lines[-1]
     assert "redirects: " in done.err
     assert "Traceback" not in done.out
