@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pandas import DataFrame
 
 from inflight.bench.frame.contrast import records, summary
-from inflight.bench.frame.statistics import CLEARLY_ABOVE, bound_per_s, knee
+from inflight.bench.frame.statistics import bound_per_s, knee
 
 HALVINGS = 60
 """Steps of the search for a knee: each halves its interval."""
@@ -132,10 +132,6 @@ class Model(NamedTuple):
         numbers = [cost.in_flight for cost in self.costs]
         is_above = in_flight > numbers[-1] >= NUMBERS[-1]
         return is_above or numbers[0] / NEAR <= in_flight <= numbers[-1] * NEAR
-
-    def is_clearly_full(self, in_flight: int, load: Load) -> bool:
-        """Whether the number in flight is clearly beyond the knee, so that a core limits the rate."""
-        return in_flight >= CLEARLY_ABOVE * self._fills(in_flight, load)
 
 
 def models(lines: DataFrame) -> list[Model]:

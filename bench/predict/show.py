@@ -57,7 +57,7 @@ def text(advice: Advice, wanted: Wanted, source: Source, now: datetime) -> str:
     notes = [words.plain(note, 400) for note in notes]
     measured_at = datetime.fromisoformat(source.measured_at)
     days = (now - measured_at).days
-    age = f"{words.counted(days, 'day')} ago" if days else "today"
+    age = f"{words.counted(days, 'day')} ago" if days else "less than a day ago"
     place = f"From:   {source.run}, measured on {measured_at:%d %b %Y} ({age})"
     answer = terminal.text(Section(title, (), tuple(why)), WIDTH).plain
     return f"{answer}\n{_text(Section('', (Table('', HEADS, lines),), tuple(notes)), place)}"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.frame import frame, with_cycles
+from inflight.bench.frame.statistics import CLEARLY_ABOVE, knee
 from inflight.bench.predict.model import Cost, Load, Model, models
 from inflight.bench.rows import files
 from tests.made_rows import arm_row
@@ -86,7 +87,8 @@ def test_predictions_clearly_beyond_the_knee_are_within_25_percent_of_the_stored
     off = {}
     for mean in records(summary(rates, ["arm", "latency_ns", "cpu_ns", "in_flight"])):
         load = Load(mean.latency_ns, mean.cpu_ns)
-        if any(load) and known[mean.arm].is_clearly_full(mean.in_flight, load):
+        needed = knee(load.latency_ns, known[mean.arm].page_ns(mean.in_flight, load))
+        if any(load) and mean.in_flight >= CLEARLY_ABOVE * needed:
             off[mean[:4]] = abs(math.log(known[mean.arm].per_s(mean.in_flight, load)[0] / mean.estimate))
 
     assert len(off) > 25
