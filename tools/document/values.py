@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple, get_args
@@ -17,7 +16,6 @@ from inflight.bench.frame import blocks as comparisons
 from inflight.bench.frame import noise, ratios, slopes
 from inflight.bench.frame import statistics as stats
 from inflight.bench.frame.contrast import contrast, records, summary
-from inflight.bench.frame.history import History
 from inflight.bench.frame.slopes import FULL, Slope
 from inflight.bench.plan.bare import IdleName
 from inflight.bench.race.lanes import Race, races
@@ -26,7 +24,7 @@ from inflight.bench.rows.kinds import OVER_TLS
 from inflight.bench.show import study as shows
 from inflight.bench.show.sections import section
 from inflight.bench.show.studies import study_of
-from inflight.bench.show.table import Group, Section, Table
+from inflight.bench.show.table import Section
 from tools import series
 from tools.document.stored import DocumentError, Runs, StoredRun
 from tools.selftest_long import DECISIONS_FILE, Kind, kinds, made
@@ -53,22 +51,6 @@ def study_section(run: StoredRun, name: str, only: str = "") -> Section:
     if not many:
         raise DocumentError(f"{run.folder} has nothing for the study {name}")
     return section(many)
-
-
-SURE = ("", "user", "server", "all layers", "resident (RSS)", "range of runs")
-"""The columns of a table of memory that are quoted: the layers of the system alone are less sure than their sum."""
-
-
-def memory_table(run: StoredRun) -> Table | None:
-    """Return the memory per additional thread, task or fetch; None without a slope."""
-    many = shows.parts(study_of("memory"), run.trials)
-    tables = section(many, History()).tables if many else ()
-    if not tables:
-        return None
-    table = tables[0]
-    places = [place for place, head in enumerate(table.heads) if head in SURE]
-    lines = [line if isinstance(line, Group) else tuple(line[place] for place in places) for line in table.lines]
-    return replace(table, heads=tuple(table.heads[place] for place in places), lines=tuple(lines))
 
 
 def listed(run: StoredRun, name: str, only: str) -> Section:
