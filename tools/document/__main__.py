@@ -27,7 +27,7 @@ from inflight.bench.frame.figures import FIGURES
 from inflight.bench.rows.files import RowsError
 from inflight.bench.show import markdown, sections, words
 from inflight.bench.show.markdown import code, escaped
-from tools.document import options, plots, printed, race, values
+from tools.document import plots, printed, race, values
 from tools.document import simulator as simulator_page
 from tools.document.stored import REFERENCE, DocumentError, Runs, StoredRun
 
@@ -57,7 +57,6 @@ GLOBALS = {
     "exits": EXITS,
     "folded": markdown.folded,
     "glossary": words.TEXTS["glossary"].items,
-    "options": options,
     "values": values,
 }
 
