@@ -55,7 +55,7 @@ class Trial:
     """The strategies that take part: one, those of a block, or none."""
     models: Mapping[str, Description] = field(default_factory=dict)  #: What the strategies are, by the names of arms.
     subject: str = ""  #: Without a strategy: what is idle, the probe, the resource, or locust.
-    cycles: int = 0  #: Number of slices per arm of a block.
+    cycles: int = 0  #: Number of slices per arm of a block, at most (``blocks.block.cycles_within_budget``).
     block: "Trial | None" = None  #: The block that it is an arm of.
     #: Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
     #: None: only a client that hangs is left out.
