@@ -98,6 +98,13 @@ class Trial:
         return min(in_flight, self.site.pages, self.models[self.name].most_in_flight or in_flight)
 
     @property
+    def of_all_sizes(self) -> str:
+        """What a memory trial has in common with those of the same arm and workload that hold another number."""
+        workload = self.workload
+        site, arm = structs.replace(workload.site, pages=1), structs.replace(self.arms[0], in_flight=1)
+        return repr(structs.replace(workload, id="", in_flight=1, site=site, arm=arm))
+
+    @property
     def is_block(self) -> bool:
         """Whether it is a block, of which each arm becomes a row."""
         return self.kind == "arm" and self.block is None
