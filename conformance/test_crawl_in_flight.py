@@ -18,8 +18,9 @@ from inflight.strategies.core.page import Fetch
 
 pytestmark = pytest.mark.rule("cap")
 
-MANY_LOOKS = 20
-"""Number of looks at a blocked event loop that are no accident."""
+MANY_LOOKS = 30
+"""Number of looks at a blocked event loop that are no accident: beside two busy processes, at most one was seen in each
+of 108 crawls of nine clients that do not block, and 34 to 238 in crawls with a call that blocks for 10 ms."""
 BLOCKED = "a blocking call in a coroutine?"
 
 

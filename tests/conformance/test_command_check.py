@@ -100,6 +100,10 @@ def test_a_leak_hides_no_other_failure() -> None:
             "expected an event loop that waits for sockets only — observed it blocked in broken.py:",
         ),
         (
+            "blocks_its_event_loop_for_10_ms",
+            "expected an event loop that waits for sockets only — observed it blocked in broken.py:",
+        ),
+        (
             "calls_blocking_code",
             "at most 1 of 10 in flight: a blocking call in a coroutine? (event loop blocked in broken.py:",
         ),
