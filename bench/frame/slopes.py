@@ -181,8 +181,10 @@ def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
     fitted = []
     for key, group in lines.groupby(keys, sort=False, dropna=False):
         sizes = group[group["valid"] & group["size"].notna()]
-        is_heavy = group["connection"].iloc[0].endswith(OVER_TLS) or group["stack"].iloc[0] == "own"
-        min_sizes = FEW_SIZES if is_heavy else MIN_SIZES
+        min_sizes = MIN_SIZES
+        first = group.iloc[0]
+        if first["stack"] == "own" or first["connection"].endswith(OVER_TLS):
+            min_sizes = FEW_SIZES
         slope: Slope | NoSlope = NoSlope("unknown here")
         if len(sizes):
             slope = memory_slope(list(sizes["n"]), list(sizes["size"]), min_sizes)

@@ -252,15 +252,19 @@ class _HeldTimes:
         """Begin with the rows that a resumed run has."""
         self._times_ns = defaultdict[str, dict[int, int]](dict)
         """Times by the number in flight, of each arm and workload."""
-        by_id = {trial.id: trial for trial in trials if trial.kind == "memory"}
-        for row in stored:
-            if row.trial in by_id:
-                self.note(by_id[row.trial], [row])
+        rows_of = {row.trial: row for row in stored}
+        for trial in trials:
+            if trial.id in rows_of:
+                self.note(trial, [rows_of[trial.id]])
 
     def note(self, trial: Trial, ended: Sequence[Row]) -> None:
         """Note how long a trial took that has ended."""
-        if trial.kind == "memory" and ended[0].status != "skipped":
-            self._times_ns[trial.of_all_sizes][trial.workload.in_flight] = ended[0].duration_ns
+        if trial.kind != "memory":
+            return
+        (row,) = ended
+        if row.status != "skipped":
+            times_ns = self._times_ns[trial.of_all_sizes]
+            times_ns[trial.workload.in_flight] = row.duration_ns
 
     def reasons_to_skip(self, trial: Trial) -> dict[str, Reason]:
         """Return why a memory trial is left out, by its id; empty if it is not, or of another kind.
@@ -269,12 +273,18 @@ class _HeldTimes:
         """
         if trial.kind != "memory":
             return {}
-        size, limit_ns = trial.workload.in_flight, max(MAX_HELD_NS, MAX_SLOWNESS * trial.expected_ns)
-        smaller = {n: time_ns for n, time_ns in self._times_ns[trial.of_all_sizes].items() if n < size}
-        if len(smaller) < FEW_SIZES or smaller[max(smaller)] <= limit_ns:
+        times_ns = self._times_ns[trial.of_all_sizes]
+        smaller = [n for n in times_ns if n < trial.workload.in_flight]
+        if len(smaller) < FEW_SIZES:
             return {}
-        took, limit = units.duration(smaller[max(smaller)], 2), units.duration(limit_ns, 2)
-        why = f"{max(smaller):,} in flight took {took}; larger sizes are left out above {limit}"
+        before = max(smaller)
+        took_ns = times_ns[before]
+        limit_ns = max(MAX_HELD_NS, MAX_SLOWNESS * trial.expected_ns)
+        if took_ns <= limit_ns:
+            return {}
+        took = units.duration(took_ns, 2)
+        limit = units.duration(limit_ns, 2)
+        why = f"{before:,} in flight took {took}; larger sizes are left out above {limit}"
         return {trial.id: (None, why)}
 
 

@@ -100,9 +100,16 @@ class Trial:
     @property
     def of_all_sizes(self) -> str:
         """What a memory trial has in common with those of the same arm and workload that hold another number."""
-        workload = self.workload
-        site, arm = structs.replace(workload.site, pages=1), structs.replace(self.arms[0], in_flight=1)
-        return repr(structs.replace(workload, id="", in_flight=1, site=site, arm=arm))
+        site = structs.replace(self.workload.site, pages=1)
+        arm = structs.replace(self.arms[0], in_flight=1)
+        alike = structs.replace(
+            self.workload,
+            id="",
+            in_flight=1,
+            site=site,
+            arm=arm,
+        )
+        return repr(alike)
 
     @property
     def is_block(self) -> bool:

@@ -92,10 +92,17 @@ def _ascending(trials: Sequence[Trial]) -> list[Trial]:
             places[trial.of_all_sizes].append(place)
     ordered = list(trials)
     for at in places.values():
-        sizes = sorted((trials[place] for place in at), key=lambda trial: int(trial.workload.in_flight))
+        sizes = [trials[place] for place in at]
+        sizes.sort(key=_size)
         for place, trial in zip(at, sizes, strict=True):
             ordered[place] = trial
     return ordered
+
+
+def _size(trial: Trial) -> int:
+    """Return the number that a memory trial holds."""
+    in_flight: int = trial.workload.in_flight
+    return in_flight
 
 
 def estimate_ns(trials: Iterable[Trial]) -> int:

@@ -87,7 +87,9 @@ class Progress:
     @property
     def left_ns(self) -> float:
         """Estimated time left: the expected time, scaled by that of the timed steps."""
-        return self.ahead_ns * (self.took_ns + self._trust_ns) / (self.behind_ns + self._trust_ns)
+        took_ns = self.took_ns + self._trust_ns
+        behind_ns = self.behind_ns + self._trust_ns
+        return self.ahead_ns * took_ns / behind_ns
 
     def finished(self, line: str, expected_ns: float, now: str = "", *, is_skipped: bool = False) -> None:
         """Show a step that ended, and that ``now`` begins; a skipped one says nothing about the speed of the others."""

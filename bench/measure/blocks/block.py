@@ -509,21 +509,31 @@ def _warm_up(running: Running, block: Trial, server: Server, fixed: Lengths | No
     running.rate_per_s = answered / (after["clock_ns"] - before["clock_ns"]) * 1e9
     running.cost_ns = (running.used.cpu_ns - used.cpu_ns) / requests
     _rest(running)
-    running.lengths = _at_least(fixed, running, block) if fixed else _lengths_at(running.cost_ns, running, block)
+    if fixed:
+        running.lengths = _at_least(fixed, running, block)
+    else:
+        running.lengths = _lengths_at(running.cost_ns, running, block)
 
 
 def _lengths_at(cost_ns: float, running: Running, block: Trial) -> Lengths:
     """Return the lengths for an arm if its pages cost ``cost_ns`` of CPU time each."""
-    latency_ns, work_ns = block.workload.mean_latency_ns, block.workload.cpu_ns
-    threads = running.model.threads_each > 0
-    return _at_least(lengths(cost_ns, running.cap, latency_ns, work_ns, threads=threads), running, block)
+    chosen = lengths(
+        cost_ns,
+        running.cap,
+        block.workload.mean_latency_ns,
+        block.workload.cpu_ns,
+        threads=running.model.threads_each > 0,
+    )
+    return _at_least(chosen, running, block)
 
 
 def _at_least(chosen: Lengths, running: Running, block: Trial) -> Lengths:
     """Return lengths whose window is long enough for the samples of all threads, and for the lag."""
-    least_ns = LAG_WINDOW_NS if any(arm.lag for arm in block.arms) else 0
-    least_ns = max(least_ns, SAMPLED_THREAD_NS * running.asked * running.model.threads_each)
-    return replace(chosen, window_ns=max(chosen.window_ns, least_ns))
+    threads = running.asked * running.model.threads_each
+    least_ns = max(chosen.window_ns, SAMPLED_THREAD_NS * threads)
+    if any(arm.lag for arm in block.arms):
+        least_ns = max(least_ns, LAG_WINDOW_NS)
+    return replace(chosen, window_ns=least_ns)
 
 
 def cycles_within_budget(arms: Sequence[Running], block: Trial) -> int:
@@ -535,21 +545,26 @@ def cycles_within_budget(arms: Sequence[Running], block: Trial) -> int:
     All planned cycles are run where CPU time is not that of pages (busy threads), where due times are counted (lag),
     and in comparisons, which choose their number of cycles by a block of their own.
     """
-    if block.workload.comparison is not None or any(map(_is_restless, arms)):
+    if block.workload.comparison is not None:
+        return block.cycles
+    if any(map(_is_restless, arms)):
         return block.cycles
     usual_ns = USUAL_COST_NS + USUAL_WORK * block.workload.cpu_ns
-    working = [running for running in arms if running.failure is None]
-    cycle_ns = sum(_slice_ns(running.cost_ns, running, block) for running in working)
-    usual_cycle_ns = sum(_slice_ns(usual_ns, running, block) for running in working)
+    cycle_ns = usual_cycle_ns = 1.0
+    for running in arms:
+        if running.failure is None:
+            cycle_ns += _slice_ns(running.cost_ns, running, block)
+            usual_cycle_ns += _slice_ns(usual_ns, running, block)
     budget_ns = max(MIN_SLICES_NS, block.cycles * usual_cycle_ns)
-    fitting = int(budget_ns / max(1, cycle_ns))
+    fitting = int(budget_ns / cycle_ns)
     return min(block.cycles, max(MIN_CYCLES, fitting))
 
 
 def _slice_ns(cost_ns: float, running: Running, block: Trial) -> float:
     """Return about how long a slice of an arm takes whose pages cost ``cost_ns``, until all its fetches are held."""
     chosen = _lengths_at(cost_ns, running, block)
-    return chosen.settle_ns + chosen.jitter_ns + chosen.window_ns + running.cap * cost_ns
+    rest_ns = running.cap * cost_ns
+    return chosen.settle_ns + chosen.jitter_ns + chosen.window_ns + rest_ns
 
 
 def _slice(running: Running, block: Trial, server: Server, cycle: int, draw: Random) -> None:
