@@ -30,8 +30,8 @@ from inflight.strategies.core.frontier import Frontier
 from inflight.strategies.core.http1 import ProtocolError
 from inflight.strategies.core.page import Fetch, Page
 
-LOOK_S = 0.01
-"""Time between two looks at an event loop."""
+LOOK_S = 0.003
+"""Time in seconds between two looks at an event loop: two of them see a call that blocks for 10 ms."""
 NOTHING_LEFT = "nothing left"
 
 

@@ -18,8 +18,12 @@ from inflight.strategies.core.page import Fetch
 
 pytestmark = pytest.mark.rule("cap")
 
-MANY_LOOKS = 20
-"""Number of looks at a blocked event loop that are no accident."""
+MANY_LOOKS = 30
+"""Number of looks at a blocked event loop that are no accident.
+
+Beside two busy processes at most one look was seen in each of 108 crawls of nine clients that do not block, and 34 to
+238 in those with a call that blocks for 10 ms and more than four pages.
+"""
 BLOCKED = "a blocking call in a coroutine?"
 
 

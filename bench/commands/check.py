@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +22,7 @@ import click
 
 from inflight import conformance, strategies
 from inflight.bench.commands.options import JSON, QUIET, option
-from inflight.bench.commands.output import put
+from inflight.bench.commands.output import put, say
 from inflight.bench.commands.run import interruptible, time_s
 from inflight.bench.plan.experiment import available
 from inflight.bench.plan.judge import ExperimentError, check_known
@@ -79,6 +80,8 @@ def run(*, strategy: str, rules: Sequence[str], timeout: str, verbose: bool, as_
         strategies.load(name)  # once for all processes, which are forked from this one
     checked = check(name, list(dict.fromkeys(rules)) or list(RULES), limit_s)
     put(json.dumps(json_of(checked), indent=2) if as_json else "\n".join(text_of(checked, verbose=verbose)))
+    if checked.holds and not rules:
+        say(f"measure it: {shlex.join(['inflight', 'run', 'quick', '--strategy', strategy])}")
     return 0 if checked.holds else 1
 
 
@@ -184,6 +187,8 @@ class Checked:
 
 OUTCOMES = ("passed", "failed", "skipped", "limit")
 """How a case can end; limit: a known limit of the client's library."""
+NO_FAILURES = {"limit": "known limit of the library, which breaks no rule", "skipped": "skipped"}
+"""What is printed of the cases that neither passed nor failed."""
 
 
 def leaks_of(cases: "Iterable[Case]") -> "list[Case]":
@@ -213,10 +218,10 @@ def text_of(checked: Checked, *, verbose: bool) -> Iterator[str]:
     not_run = [f"{number} of {checked.planned[rule]} {rule}" for rule, number in checked.not_run_by_rule.items()]
     if not_run:
         yield f"cases not run, because too many others did not end: {', '.join(not_run)}"
-    for outcome, title in {"limit": "known limit of the library", "skipped": "skipped"}.items():
+    for outcome, title in NO_FAILURES.items():
         others = [case for case in checked.cases if case.ending.outcome == outcome]
         if others and not verbose:
-            yield f"{title}: {counted(len(others), 'case')} (--verbose names them)"
+            yield f"{title}: {counted(len(others), 'case')}; --verbose prints each with its reason"
         elif verbose:
             yield from (f"{title}: {case.test}: {plain(case.ending.lines[0])}" for case in others)
     yield ""

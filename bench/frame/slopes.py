@@ -15,7 +15,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inflight.bench.frame.statistics import Estimate
-from inflight.bench.rows.kinds import OVER_TLS
+from inflight.bench.rows.kinds import FEW_SIZES, OVER_TLS
 from inflight.bench.rows.parts import REACHED
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ RSS = "resident (RSS)"
 BY = ("group", "connection", "site", "cpu", "arm", "stack")
 """The columns in which the trials behind a slope are equal."""
 MIN_SIZES = 5
-"""Minimum number of different numbers in flight for a slope."""
-MIN_SIZES_OVER_TLS = 3
-"""The same over TLS, where a connection takes ten times the memory, beside which its steps are small."""
+"""Minimum number of different numbers in flight for a slope; FEW_SIZES where steps of memory are small beside it."""
 BUSY = "the machine was busy, and other processes changed the counts of the kernel in too many trials"
 """Why a layer of the kernel has no slope though trials were valid."""
 MAX_BEND = 0.20
@@ -183,8 +181,10 @@ def slopes(lines: "pd.DataFrame", by: Sequence[str] = BY) -> "pd.DataFrame":
     fitted = []
     for key, group in lines.groupby(keys, sort=False, dropna=False):
         sizes = group[group["valid"] & group["size"].notna()]
-        over_tls = group["connection"].iloc[0].endswith(OVER_TLS)
-        min_sizes = MIN_SIZES_OVER_TLS if over_tls else MIN_SIZES
+        min_sizes = MIN_SIZES
+        first = group.iloc[0]
+        if first["stack"] == "own" or first["connection"].endswith(OVER_TLS):
+            min_sizes = FEW_SIZES
         slope: Slope | NoSlope = NoSlope("unknown here")
         if len(sizes):
             slope = memory_slope(list(sizes["n"]), list(sizes["size"]), min_sizes)

@@ -16,6 +16,7 @@ import resource
 import socket
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -31,6 +32,7 @@ import tomli_w
 from msgspec.structs import replace as replace_fields
 
 from inflight import strategies
+from inflight.bench import units
 from inflight.bench.measure import host, interpreters, process
 from inflight.bench.measure.bare import run_idle, run_probe
 from inflight.bench.measure.blocks import run as arms
@@ -49,7 +51,7 @@ from inflight.bench.plan.trial import Trial, row_trials
 from inflight.bench.plan.trials import expand
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import EXPERIMENT_FILE, MACHINE_FILE, Cause, Kind, Row, without_places
-from inflight.bench.rows.kinds import Arm
+from inflight.bench.rows.kinds import FEW_SIZES, Arm
 from inflight.strategies import registry
 
 IS_CUT = "experiment_is_cut"
@@ -62,6 +64,12 @@ MIN_LOCUST = (2, 29)
 """Oldest version of Locust."""
 INSTALL_LOCUST = "install it with `make extras` in a checkout, otherwise with `pip install locust`"
 """End of the messages on Locust."""
+
+MAX_HELD_NS, MAX_SLOWNESS = 10_000_000_000, 10
+"""Time of a memory trial, and factor to its estimate, above both of which larger sizes are left out.
+
+A client whose time grows with the square of the number in flight would otherwise need minutes for one figure.
+"""
 
 Report = Callable[[int, int, Sequence[Row]], None]
 """Called after each trial with its number, the number of trials, and its rows; a block has one for each arm."""
@@ -219,8 +227,10 @@ def execute(
         of_swarms = available_bytes * 9 // 10 if budget_bytes is None else budget_bytes
         swarm = replace(setting, budget_bytes=of_swarms, halves=host.halves(pin=experiment.pin))
         reasons = _reasons_to_skip(missing, given)
+        held = _HeldTimes(trials, rows.read(folder))
         with ServerKeeper(cpus) as keeper:
             for number, trial in enumerate(missing, start=1):
+                reasons |= held.reasons_to_skip(trial)
                 left_out = [part for part in row_trials(trial) if part.id in reasons]
                 made = [skipped(part, folder.name, *reasons[part.id]) for part in left_out]
                 if len(left_out) < len(row_trials(trial)):
@@ -228,10 +238,54 @@ def execute(
                     made += _run_one(allowed, keeper, swarm if trial.kind == "swarm" else setting, given)
                 for row in made:
                     append(folder, row)
+                held.note(trial, made)
                 if any(row.cause == "server" for row in made):
                     same = [each for each in missing if each.is_block and each.workload.id == trial.workload.id]
                     reasons |= {part.id: ("server", made[0].reason or "") for each in same for part in row_trials(each)}
                 report(number, len(missing), made)
+
+
+class _HeldTimes:
+    """How long the memory trials of a run took, to leave out the larger sizes of a slow client."""
+
+    def __init__(self, trials: Iterable[Trial], stored: Iterable[Row]) -> None:
+        """Begin with the rows that a resumed run has."""
+        self._times_ns = defaultdict[str, dict[int, int]](dict)
+        """Times by the number in flight, of each arm and workload."""
+        rows_of = {row.trial: row for row in stored}
+        for trial in trials:
+            if trial.id in rows_of:
+                self.note(trial, [rows_of[trial.id]])
+
+    def note(self, trial: Trial, ended: Sequence[Row]) -> None:
+        """Note how long a trial took that has ended."""
+        if trial.kind != "memory":
+            return
+        (row,) = ended
+        if row.status != "skipped":
+            times_ns = self._times_ns[trial.of_all_sizes]
+            times_ns[trial.workload.in_flight] = row.duration_ns
+
+    def reasons_to_skip(self, trial: Trial) -> dict[str, Reason]:
+        """Return why a memory trial is left out, by its id; empty if it is not, or of another kind.
+
+        As many sizes as the slope of a slow client needs are measured in any case.
+        """
+        if trial.kind != "memory":
+            return {}
+        times_ns = self._times_ns[trial.of_all_sizes]
+        smaller = [n for n in times_ns if n < trial.workload.in_flight]
+        if len(smaller) < FEW_SIZES:
+            return {}
+        before = max(smaller)
+        took_ns = times_ns[before]
+        limit_ns = max(MAX_HELD_NS, MAX_SLOWNESS * trial.expected_ns)
+        if took_ns <= limit_ns:
+            return {}
+        took = units.duration(took_ns, 2)
+        limit = units.duration(limit_ns, 2)
+        why = f"{before:,} in flight took {took}; larger sizes are left out above {limit}"
+        return {trial.id: (None, why)}
 
 
 def _unit_ns(folder: Path, trials: Iterable[Trial], cpus: host.Cpus) -> float | None:
@@ -242,8 +296,8 @@ def _unit_ns(folder: Path, trials: Iterable[Trial], cpus: host.Cpus) -> float | 
     if not any(getattr(trial.workload, "cpu_ns", 0) for trial in trials):
         return None
     for row in rows.read(folder):
-        if units := getattr(row.measured, "work_units", None):
-            return float(row.workload.cpu_ns / units)
+        if work_units := getattr(row.measured, "work_units", None):
+            return float(row.workload.cpu_ns / work_units)
     try:
         code, text = process.output(["inflight.bench.measure.costs", "unit"], cpus.client, CALIBRATION_S)
         if code == 0:

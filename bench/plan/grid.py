@@ -213,7 +213,7 @@ class ThroughputTable(Grid, frozen=True, kw_only=True):
 
     kind = "throughput"
     trials = "arm"
-    cycles: Annotated[int, Meta(ge=1, le=1000)] = 12  #: Number of slices per arm.
+    cycles: Annotated[int, Meta(ge=1, le=1000)] = 12  #: Number of slices per arm; fewer if some arm is expensive.
     patience_s: Seconds | None = None  #: See ``Trial.patience_s``.
     python: str | None = None
     variables: dict[str, str] = field(default_factory=dict)

@@ -55,7 +55,7 @@ class Trial:
     """The strategies that take part: one, those of a block, or none."""
     models: Mapping[str, Description] = field(default_factory=dict)  #: What the strategies are, by the names of arms.
     subject: str = ""  #: Without a strategy: what is idle, the probe, the resource, or locust.
-    cycles: int = 0  #: Number of slices per arm of a block.
+    cycles: int = 0  #: Number of slices per arm of a block, at most (``blocks.block.cycles_within_budget``).
     block: "Trial | None" = None  #: The block that it is an arm of.
     #: Maximum CPU time that an arm may use until its cap is in flight; another is left out of the rest of the block.
     #: None: only a client that hangs is left out.
@@ -96,6 +96,20 @@ class Trial:
         """Maximum number of fetches in flight of a crawl: the least of cap, site and limit of the model."""
         in_flight: int = self.workload.in_flight
         return min(in_flight, self.site.pages, self.models[self.name].most_in_flight or in_flight)
+
+    @property
+    def of_all_sizes(self) -> str:
+        """What a memory trial has in common with those of the same arm and workload that hold another number."""
+        site = structs.replace(self.workload.site, pages=1)
+        arm = structs.replace(self.arms[0], in_flight=1)
+        alike = structs.replace(
+            self.workload,
+            id="",
+            in_flight=1,
+            site=site,
+            arm=arm,
+        )
+        return repr(alike)
 
     @property
     def is_block(self) -> bool:

@@ -5,6 +5,7 @@ already measured. ``estimate_ns`` says about how long trials take; ``remarks`` a
 leaves out. *Cell*, *arm*, *block*, *slice* and *cycle* (one slice of each arm): see ``plan.trial``.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -76,8 +77,32 @@ def expand(experiment: Experiment, described: dict[str, Description]) -> list[Tr
                 crawls += _crawls(experiment, grid, workload, chosen, number)
         rest = [*crawls, *blocks, *_bare(experiment, described, number)]
         order.shuffle(rest)
-        trials += [*first, *rest]
+        trials += [*first, *_ascending(rest)]
     return trials
+
+
+def _ascending(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials of a round with the memory trials of each arm and workload in the order of their sizes.
+
+    They change places among each other only. So ``measure.run`` can leave out the larger sizes of a slow client.
+    """
+    places = defaultdict[str, list[int]](list)
+    for place, trial in enumerate(trials):
+        if trial.kind == "memory":
+            places[trial.of_all_sizes].append(place)
+    ordered = list(trials)
+    for at in places.values():
+        sizes = [trials[place] for place in at]
+        sizes.sort(key=_size)
+        for place, trial in zip(at, sizes, strict=True):
+            ordered[place] = trial
+    return ordered
+
+
+def _size(trial: Trial) -> int:
+    """Return the number that a memory trial holds."""
+    in_flight: int = trial.workload.in_flight
+    return in_flight
 
 
 def estimate_ns(trials: Iterable[Trial]) -> int:

@@ -53,6 +53,9 @@ IN_FLIGHT = 100
 """Default number in flight."""
 KEEP_ALIVE: Connection = "keep-alive"
 """Default use of connections."""
+FEW_SIZES = 3
+"""Minimum number of different numbers in flight for a slope of memory where a fetch takes much of it: over TLS, and
+with an HTTP stack of its own."""
 OVER_TLS = " over TLS"
 """End of the use of connections of a crawl of https, as readers have it: they compare it with no other."""
 

@@ -111,7 +111,7 @@ def _ends(part: Part) -> Iterator[str]:
         ends = dict.fromkeys([part.usual] if part.usual in ranked else [*ranked][-1:])
     for column in ends:
         is_of_several = column in clients or part.at(part.means, [column])["stack"].ne("shared").any()
-        is_of_shared = ranked[column][0].stack == "shared" and is_of_several
+        is_of_shared = all(mean.stack == "shared" for mean in ranked[column]) and is_of_several
         where = _where(part, column, "shared stack" if is_of_shared else "")
         yield _compared(part, where, ranked[column])
     if part.study.over is not None:

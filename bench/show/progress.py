@@ -25,8 +25,9 @@ from inflight.bench.rows.files import Row
 from inflight.bench.show import words
 from inflight.bench.show.terminal import DIM, GREEN, PLAIN, RED, wants_colour, wants_live
 
-TRUST_NS = 5_000_000_000
-"""Weight of the plan's estimate, as measured time, so that one unusual first step does not decide."""
+TRUST_NS, TRUST_SHARE = 5_000_000_000, 0.1
+"""Weight of the plan's estimate, as measured time, at most this share of the plan: one unusual first step does not
+decide, but a slow client shows at once that a plan of seconds takes minutes."""
 MUCH_SLOWER = 1.5
 """Factor to the announced time from which a new one is announced."""
 MIN_NAME, _WHERE = 16, 34
@@ -76,15 +77,19 @@ class Progress:
     announced_ns: float = field(init=False)
     """How long all steps take, as the user was told last."""
     _began_ns: int = field(init=False)
+    _trust_ns: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._began_ns = self.clock()
         self.announced_ns = self.ahead_ns
+        self._trust_ns = max(1, min(TRUST_NS, TRUST_SHARE * self.ahead_ns))
 
     @property
     def left_ns(self) -> float:
         """Estimated time left: the expected time, scaled by that of the timed steps."""
-        return self.ahead_ns * (self.took_ns + TRUST_NS) / (self.behind_ns + TRUST_NS)
+        took_ns = self.took_ns + self._trust_ns
+        behind_ns = self.behind_ns + self._trust_ns
+        return self.ahead_ns * took_ns / behind_ns
 
     def finished(self, line: str, expected_ns: float, now: str = "", *, is_skipped: bool = False) -> None:
         """Show a step that ended, and that ``now`` begins; a skipped one says nothing about the speed of the others."""

@@ -224,6 +224,17 @@ def blocks_its_event_loop(job: Job, frontier: Frontier) -> None:
     crawl_in_tasks(job, frontier, no_client, get, {})
 
 
+def blocks_its_event_loop_for_10_ms(job: Job, frontier: Frontier) -> None:
+    pool = ThreadPoolExecutor(50)
+
+    async def get(_: None, url: str, job: Job) -> Answer:
+        time.sleep(0.01)  # noqa: ASYNC251  (the defect)
+        return await asyncio.get_running_loop().run_in_executor(pool, fetch, url)
+
+    with pool:
+        crawl_in_tasks(job, frontier, no_client, get, {})
+
+
 def calls_blocking_code(job: Job, frontier: Frontier) -> None:
     async def get(_: None, url: str, job: Job) -> Answer:
         return fetch(url)

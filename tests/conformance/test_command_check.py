@@ -5,12 +5,16 @@ import re
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from inflight.bench.commands import check as command
+from inflight.bench.commands.check import Checked
 from inflight.conformance import sentence
-from tests.cli.command import ENVIRONMENT, Done, await_end, inflight, running
+from inflight.conformance.plugin import Case
+from inflight.conformance.processes import Ending
+from tests.cli.command import ENVIRONMENT, Done, await_end, call, inflight, running
 from tests.patience import FOREVER_S
 from tests.processes import run_to_end
 
@@ -100,6 +104,10 @@ def test_a_leak_hides_no_other_failure() -> None:
             "expected an event loop that waits for sockets only — observed it blocked in broken.py:",
         ),
         (
+            "blocks_its_event_loop_for_10_ms",
+            "expected an event loop that waits for sockets only — observed it blocked in broken.py:",
+        ),
+        (
             "calls_blocking_code",
             "at most 1 of 10 in flight: a blocking call in a coroutine? (event loop blocked in broken.py:",
         ),
@@ -169,6 +177,34 @@ def test_a_traceback_is_shown_when_asked_for() -> None:
     assert "            | " in done.out
     assert "test_crawl_ends.py:" in done.out
     assert done.err == ""
+
+
+@pytest.mark.parametrize(
+    ("outcome", "options", "is_named"),
+    [
+        ("limit", (), True),
+        ("passed", ("--rule", "ends"), False),
+        ("failed", (), False),
+        ("passed", ("--quiet",), False),
+    ],
+)
+def test_a_check_of_all_rules_that_hold_names_the_next_step(
+    outcome: Literal["passed", "failed", "limit"],
+    options: tuple[str, ...],
+    is_named: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = tmp_path / "my client.py"
+    client.write_text(GOOD, "utf-8")
+    cases = [Case("it ends", "", "ends", Ending(outcome, ("why",)))]
+    monkeypatch.setattr(command, "check", lambda *_: Checked("my client", cases, {"ends": 1}, 1.0))
+
+    done = call("check", str(client), *options)
+
+    assert (f"measure it: inflight run quick --strategy '{client}'" in done.err) is is_named
+    limit = "known limit of the library, which breaks no rule: 1 case; --verbose prints each with its reason"
+    assert (limit in done.out.splitlines()) is (outcome == "limit")
 
 
 def test_a_file_is_checked_from_anywhere(tmp_path: Path) -> None:

@@ -1,15 +1,31 @@
 """The length of slices, and the pages of a lap."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from inflight.bench.measure.blocks.block import MAX_ROUND_NS, MS, PAGES, lengths
+from inflight import strategies
+from inflight.bench.measure import process
+from inflight.bench.measure import run as runs
+from inflight.bench.measure.blocks.block import (
+    MAX_ROUND_NS,
+    MIN_CYCLES,
+    MS,
+    PAGES,
+    Running,
+    cycles_within_budget,
+    lengths,
+)
+from inflight.bench.plan.comparison import comparison
+from inflight.bench.plan.experiment import load, preset_names
 from inflight.bench.plan.grid import endless
-from inflight.bench.plan.trial import LATENCIES
+from inflight.bench.plan.trial import LATENCIES, Trial
 from inflight.bench.rows import files as rows
+from inflight.bench.rows.kinds import Arm
 from inflight.fake_server.site import SiteConfig
 
 COSTS_NS = st.floats(5_000, 300 * MS)
@@ -86,3 +102,53 @@ def test_a_lap_has_room_for_all_that_is_in_flight_and_little_cpu_work(in_flight:
     site = endless(SiteConfig(links=10), in_flight, cpu_ns)
 
     assert (site.pages, site.endless) == (lap, True)
+
+
+def warmed_up(block: Trial, cost_ns: float) -> list[Running]:
+    """Return the arms of a block after its warm-up: pages cost this, and 1 ms with very many threads."""
+    arms = [Running(arm, block.models[arm.name], process.DEFAULT, port=1) for arm in block.arms]
+    for running in arms:
+        is_crowd = running.model.threads_each and running.cap >= 1000
+        running.cost_ns = (MS if is_crowd else cost_ns) + 1.3 * block.workload.cpu_ns
+    return arms
+
+
+def blocks_of(preset: str) -> list[Trial]:
+    trials = runs.all_trials(load(preset, strategies.names()))
+    return [trial for trial in trials if trial.is_block]
+
+
+@pytest.mark.parametrize("cost_ns", [15_000, 100_000, 300_000])
+@pytest.mark.parametrize("preset", preset_names())
+def test_a_block_of_a_preset_has_all_its_cycles_with_pages_of_usual_cost(preset: str, cost_ns: int) -> None:
+    for block in blocks_of(preset):
+        assert cycles_within_budget(warmed_up(block, cost_ns), block) == block.cycles, block.id
+
+
+def test_a_block_has_fewer_cycles_if_a_client_is_expensive_but_never_fewer_than_two() -> None:
+    block = next(block for block in blocks_of("quick") if block.workload.latency == "0")
+    arms = warmed_up(block, 30_000)
+    counts = []
+    for cost_ns in (2 * MS, 6 * MS, 13 * MS, 300 * MS):
+        arms[-1].cost_ns = cost_ns
+        counts.append(cycles_within_budget(arms, block))
+
+    assert block.cycles == counts[0] > counts[1] > counts[2] > counts[3] == MIN_CYCLES
+    assert cycles_within_budget(arms, replace(block, cycles=1)) == 1
+    arms[-1].failure = OSError()
+    assert cycles_within_budget(arms, block) == block.cycles, "it takes no more part"
+    arms = [replace(running, failure=OSError()) for running in arms]
+    assert cycles_within_budget(arms, block) == block.cycles, "nothing is left"
+
+
+def test_all_cycles_are_run_where_cost_is_not_that_of_pages_and_in_comparisons() -> None:
+    block = next(block for block in blocks_of("quick") if block.workload.latency == "0")
+    arms = warmed_up(block, 300 * MS)
+    for settings in ({"lag": True}, {"busy_threads": 1}):
+        other = [replace(running, arm=structs.replace(running.arm, **settings)) for running in arms]
+        assert cycles_within_budget(other, block) == block.cycles
+
+    models = {name: strategies.describe("callbacks") for name in ("A", "B", "A again")}
+    of_ab = comparison(Arm("A", "callbacks", "reference"), Arm("B", "callbacks", "compared"), SiteConfig())
+    block = replace(of_ab.block(1), models=models)
+    assert cycles_within_budget(warmed_up(block, 300 * MS), block) == block.cycles

@@ -210,7 +210,7 @@ def test_a_run_that_is_much_slower_than_announced_says_so_once() -> None:
     for name in "abc":
         steps.finished(name, S)
 
-    assert lines[0] == "a\nslower than expected: about 0:32 in all"
+    assert lines[0] == "a\nslower than expected: about 1:00 in all"
     assert "slower" not in lines[2]
 
 

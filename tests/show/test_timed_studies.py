@@ -45,6 +45,19 @@ def grid_rows(per_s: dict[str, float], noise: float = 0.01, seed: int = 1) -> li
     ]
 
 
+@pytest.mark.parametrize(("others", "is_of_shared"), [((), False), (("generators",), True)])
+def test_a_finding_is_of_the_shared_stack_only_if_all_that_it_compares_are(
+    others: tuple[str, ...], is_of_shared: bool
+) -> None:
+    costs = {"callbacks": 20_000, **dict.fromkeys(others, 60_000), "my_client": 900_000}
+    rows = [edited(row, stack="own" if row.arm == "my_client" else "shared") for row in block_rows(costs)]
+
+    for study in ("throughput", "cpu"):
+        first = findings(rows, study)[0]
+        assert ("shared stack" in first) is is_of_shared
+        assert ("my_client" in first) is not is_of_shared
+
+
 def test_crawls_with_fewer_pages_than_may_be_in_flight_are_left_out() -> None:
     rows = [crawl_row(in_flight=cap, pages=50, number=n) for cap in (10, 1000) for n in (1, 2)]
 

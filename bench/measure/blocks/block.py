@@ -81,6 +81,17 @@ A thousand threads that wake up at once finish nothing for a while when others k
 """
 MAX_ROUND_NS = 4_000 * MS
 """Maximum length of a window that follows from the cost of a page."""
+USUAL_COST_NS, USUAL_WORK = 500_000, 2
+"""CPU time of a page up to which an arm has all its slices: of each page, and for each CPU time of its CPU work.
+
+Models need 15 to 300 µs for a page. A pool of threads above 1,000 in flight may need 1 ms: it is one arm among cheaper
+ones. So no workload of a preset has fewer cycles because of a model (tests/measure/test_slices.py).
+"""
+MIN_SLICES_NS, MIN_CYCLES = 10_000 * MS, 2
+"""Time for the slices of a block, whatever its pages cost, and number of cycles, however long these take.
+
+httpx needs 13 ms per page with 100 in flight, so 30 to 50 s for eight cycles: a ratio of 300 needs no such precision.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +182,8 @@ class Running:
     port: int
     """The port of its gate."""
     worker: process.Worker | None = None
+    cost_ns: float = 0.0
+    """CPU time per page in its warm-up."""
     lengths: Lengths = Lengths(0, 0)
     slices: list[Slice] = field(default_factory=list)
     """Those that have ended."""
@@ -252,7 +265,8 @@ def observe(
         _each(arms, partial(_warm_up, block=block, server=server, fixed=fixed))
         _check_demand(arms, block)
         before = _Surroundings.now(arms, server, cpus)
-        for cycle, places in enumerate(draw_order(len(arms), block.cycles, draw)):
+        cycles = block.cycles if fixed else cycles_within_budget(arms, block)
+        for cycle, places in enumerate(draw_order(len(arms), cycles, draw)):
             for place in places:
                 _each([arms[place]], partial(_slice, block=block, server=server, cycle=cycle, draw=draw))
         others_share, delay_share = _Surroundings.now(arms, server, cpus).since(before)
@@ -493,13 +507,64 @@ def _warm_up(running: Running, block: Trial, server: Server, fixed: Lengths | No
     answered = max(1, _requests_between(before, after, running))
     running.response_ns = (after["server_cpu_ns"] - before["server_cpu_ns"]) / answered
     running.rate_per_s = answered / (after["clock_ns"] - before["clock_ns"]) * 1e9
-    cost_ns = (running.used.cpu_ns - used.cpu_ns) / requests
+    running.cost_ns = (running.used.cpu_ns - used.cpu_ns) / requests
     _rest(running)
-    threads = running.model.threads_each
-    chosen = fixed or lengths(cost_ns, running.cap, latency_ns, block.workload.cpu_ns, threads=threads > 0)
-    least_ns = LAG_WINDOW_NS if any(arm.lag for arm in block.arms) else 0
-    least_ns = max(least_ns, SAMPLED_THREAD_NS * running.asked * threads)
-    running.lengths = replace(chosen, window_ns=max(chosen.window_ns, least_ns))
+    if fixed:
+        running.lengths = _at_least(fixed, running, block)
+    else:
+        running.lengths = _lengths_at(running.cost_ns, running, block)
+
+
+def _lengths_at(cost_ns: float, running: Running, block: Trial) -> Lengths:
+    """Return the lengths for an arm if its pages cost ``cost_ns`` of CPU time each."""
+    chosen = lengths(
+        cost_ns,
+        running.cap,
+        block.workload.mean_latency_ns,
+        block.workload.cpu_ns,
+        threads=running.model.threads_each > 0,
+    )
+    return _at_least(chosen, running, block)
+
+
+def _at_least(chosen: Lengths, running: Running, block: Trial) -> Lengths:
+    """Return lengths whose window is long enough for the samples of all threads, and for the lag."""
+    threads = running.asked * running.model.threads_each
+    least_ns = max(chosen.window_ns, SAMPLED_THREAD_NS * threads)
+    if any(arm.lag for arm in block.arms):
+        least_ns = max(least_ns, LAG_WINDOW_NS)
+    return replace(chosen, window_ns=least_ns)
+
+
+def cycles_within_budget(arms: Sequence[Running], block: Trial) -> int:
+    """Return the number of cycles of a block: fewer than planned if its arms need more time than usual ones.
+
+    Called once, after the warm-up and before the first slice: what is measured has no part in it. The budget is what
+    all planned slices would take if each page cost ``USUAL_COST_NS``, at least ``MIN_SLICES_NS``.
+
+    All planned cycles are run where CPU time is not that of pages (busy threads), where due times are counted (lag),
+    and in comparisons, which choose their number of cycles by a block of their own.
+    """
+    if block.workload.comparison is not None:
+        return block.cycles
+    if any(map(_is_restless, arms)):
+        return block.cycles
+    usual_ns = USUAL_COST_NS + USUAL_WORK * block.workload.cpu_ns
+    cycle_ns = usual_cycle_ns = 1.0
+    for running in arms:
+        if running.failure is None:
+            cycle_ns += _slice_ns(running.cost_ns, running, block)
+            usual_cycle_ns += _slice_ns(usual_ns, running, block)
+    budget_ns = max(MIN_SLICES_NS, block.cycles * usual_cycle_ns)
+    fitting = int(budget_ns / cycle_ns)
+    return min(block.cycles, max(MIN_CYCLES, fitting))
+
+
+def _slice_ns(cost_ns: float, running: Running, block: Trial) -> float:
+    """Return about how long a slice of an arm takes whose pages cost ``cost_ns``, until all its fetches are held."""
+    chosen = _lengths_at(cost_ns, running, block)
+    rest_ns = running.cap * cost_ns
+    return chosen.settle_ns + chosen.jitter_ns + chosen.window_ns + rest_ns
 
 
 def _slice(running: Running, block: Trial, server: Server, cycle: int, draw: Random) -> None:
