@@ -95,23 +95,12 @@ class Model(NamedTuple):
 
     def knee(self, load: Load) -> float:
         """Return the least number in flight that fills a core."""
+        last = self.costs[-1].in_flight
         low = 1.0
-        for cost in self.costs:
-            high = float(cost.in_flight)
-            if high >= self._fills(high, load):
-                return self._knee_between(low, high, load)
-            low = high
-        return self._fills(low, load)
-
-    def _fills(self, in_flight: float, load: Load) -> float:
-        """Return the knee if the cost were that at this number in flight everywhere."""
-        return knee(load.latency_ns, self.page_ns(in_flight, load))
-
-    def _knee_between(self, low: float, high: float, load: Load) -> float:
-        """Return the knee, which lies between two numbers in flight."""
+        high = max(last, knee(load.latency_ns, self.page_ns(last, load)))
         for _ in range(HALVINGS):
             middle = math.sqrt(low * high)
-            if middle >= self._fills(middle, load):
+            if middle >= knee(load.latency_ns, self.page_ns(middle, load)):
                 high = middle
             else:
                 low = middle
