@@ -21,6 +21,7 @@ from inflight.bench.commands.options import JSON, OUT, PLACE, QUIET, option
 from inflight.bench.commands.output import put, say, seconds
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
+from inflight.bench.measure.limits.facts import available_bytes
 from inflight.bench.plan.experiment import Experiment, load
 from inflight.bench.plan.grid import CrawlTable, ThroughputTable, work_ns
 from inflight.bench.plan.judge import judged, need
@@ -29,17 +30,14 @@ from inflight.bench.plan.trials import estimate_ns
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
 from inflight.fake_server.delays import parse_delay
-from inflight.fake_server.site import SiteConfig
 
 if TYPE_CHECKING:
     from inflight.bench.predict.advice import Forecast, Wanted
 
-FORMAT, UNKNOWN = 4, 3
+FORMAT, UNKNOWN = 5, 3
 """Format of the JSON; and the exit code without a recommendation."""
 PRESET = "costs"
 """The preset that measures what advice goes by."""
-SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
-"""The values of the site on which the CPU time per page depends; those of the preset are the default."""
 BLOCKS, CYCLES = 5, 6
 """Number of blocks of a verification, and of slices of each strategy in a block without latency."""
 
@@ -89,7 +87,7 @@ def run(
 
     delay = judged(partial(parse_delay, latency), "--latency")
     cpu_ns = work_ns(cpu, "--cpu")
-    wanted = advice.Wanted(Load(delay.mean_ns, cpu_ns), in_flight, tls, SITE)
+    wanted = advice.Wanted(Load(delay.mean_ns, cpu_ns), in_flight, tls)
     measured = costs(in_flight, tls)
     workload = ThroughputTable(
         latency=(delay.text,), in_flight=(in_flight,), cpu=(cpu,), tls=tls, cycles=1 if delay.mean_ns else CYCLES
@@ -103,12 +101,12 @@ def run(
         place = _run(out, measured, f"No run of this machine in {out} has the CPU time per page: measuring it")
     stored = rows.read(place)
     lines = with_cycles(frame(stored), stored)
-    is_known = any(model.name in names for model in advice.known(lines, wanted))
+    is_known = any(model.name in {*names} - {advice.POOL} for model in advice.known(lines, wanted))
     need(is_known, f"{place} has no CPU time per page, without latency and CPU work, at about {in_flight:,} in flight")
     there, here = rows.machine(place), host.machine()
     programs = Path(strategies.__file__).parent
     lengths = {name: len((programs / f"{name}.py").read_text("utf-8").splitlines()) for name in names}
-    advised = advice.advise(lines, trials(stored), wanted, lengths, here["usable_cores"])
+    advised = advice.advise(lines, trials(stored), wanted, lengths, here["usable_cores"], available_bytes())
     source = show.Source(
         run=str(place),
         measured_at=stored[-1].started_at,

@@ -17,6 +17,8 @@ VERDICTS = {"unknown": "can't tell"}
 """What is written for a verdict, if it is not the verdict."""
 WIDTH = 100
 """Width of the text."""
+MUCH_LESS = 2
+"""A model whose fetches take less memory than others by more than this factor is named."""
 EXPECTED = (
     "Expected, with N in flight, latency L, work w and c the rest of the CPU time per page: "
     "X(N) = min(N / (L + c + w), 1 / (c + w)); of P processes N / (L + N (c + w) / P) (docs/decisions.md). "
@@ -108,19 +110,27 @@ def _why(advice: Advice, advised: Forecast, wanted: Wanted) -> list[str]:
             f"With all {units.count(wanted.in_flight)} a fetch takes {waits} instead of {units.duration(turn_ns, 2)}."
         )
     if advised.processes == 1 and len(advice.alike) > 1:
-        sentences.append(
-            f"{', '.join(advice.alike)} are within 5 %; {advised.strategy} has the shortest program of them "
-            f"({advised.program_lines} lines)."
-        )
-    measured = [each for each in advice.models if each.memory_bytes is not None]
-    if measured and advised.memory_bytes is not None:
-        least = min(measured, key=lambda each: each.memory_bytes or 0)
-        if advised.memory_bytes > 2 * (least.memory_bytes or 0):
-            sentences.append(
-                f"All fetches take {units.size(advised.memory_bytes)} of memory with {advised.strategy}, "
-                f"{units.size(least.memory_bytes or 0)} with {least.strategy}."
-            )
+        sentences.append(_why_of_those_alike(advice, advised))
     return sentences
+
+
+def _why_of_those_alike(advice: Advice, advised: Forecast) -> str:
+    """Return why one of the models that are alike is advised: its program is the shortest, or its memory the least."""
+    alike = [each for each in advice.models if each.strategy in advice.alike]
+    shortest = min(alike, key=lambda each: each.program_lines)
+    leanest = min(alike, key=lambda each: each.memory_bytes or math.inf)
+    most, least = (units.size(each.memory_bytes or 0) for each in (shortest, leanest))
+    sentence = f"{', '.join(advice.alike)} are within 5 %; {advised.strategy}"
+    if advised is not shortest:
+        free = units.size(advice.available_bytes)
+        return (
+            f"{sentence} takes the least memory of them, {least}; {shortest.strategy} has a shorter program, but would "
+            f"take {most}, more than a quarter of the {free} that are free here."
+        )
+    sentence += f" has the shortest program of them ({advised.program_lines} lines)"
+    if (shortest.memory_bytes or 0) > MUCH_LESS * (leanest.memory_bytes or math.inf):
+        sentence += f"; {leanest.strategy} would take {least} of memory instead of {most}"
+    return f"{sentence}."
 
 
 def _line(forecast: Forecast, wanted: Wanted) -> tuple[str, ...]:
