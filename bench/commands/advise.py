@@ -34,7 +34,7 @@ from inflight.fake_server.delays import parse_delay
 if TYPE_CHECKING:
     from inflight.bench.predict.advice import Forecast, Wanted
 
-FORMAT, UNKNOWN = 5, 3
+FORMAT, UNKNOWN = 4, 3
 """Format of the JSON; and the exit code without a recommendation."""
 PRESET = "costs"
 """The preset that measures what advice goes by."""
