@@ -7,9 +7,10 @@ is one limit with what it leaves.
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from msgspec.structs import asdict
@@ -34,6 +35,10 @@ LABEL = 10
 """Width of the labels before each line, in characters."""
 ABOUT = "The limits of this machine, as found by inflight limits."
 """What the experiment of such a run measures."""
+Line = tuple[str, str, str]
+"""A line for people: its label, its text and its style, which only a terminal shows. A heading has no label."""
+Show = Callable[[Iterable[Line]], None]
+"""Function that prints lines."""
 Save = Callable[[str, dict[str, Any], Begin], None]
 """Function that stores the finding about a resource, and when it began."""
 
@@ -62,7 +67,7 @@ def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_jso
     chosen = tuple(dict.fromkeys(resources)) or RESOURCES
     for resource in chosen:
         check_known(resource, RESOURCES, "resource", "limits")
-    printer = Printer(sys.stderr if as_json else sys.stdout)
+    show = partial(_print, file=sys.stderr if as_json else sys.stdout)
     save = None if out is None or dry_run else _saver(out, chosen, through_shared=through_shared)
     answers = {}
     try:
@@ -70,10 +75,10 @@ def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_jso
             for resource in chosen:
                 if dry_run:
                     predicted = limits.predict(resource)
-                    printer.predictions(resource, predicted)
+                    show(lines_of_predictions(resource, predicted))
                     answers[resource] = {"ceilings": [asdict(ceiling) for ceiling in predicted]}
                 else:
-                    answers[resource] = _find(resource, printer, save, through_shared=through_shared)
+                    answers[resource] = _find(resource, show, save, through_shared=through_shared)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("all started processes have been stopped") from None
     if as_json:
@@ -81,80 +86,72 @@ def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_jso
     return 0
 
 
-def _find(resource: str, printer: "Printer", save: Save | None, *, through_shared: bool) -> dict[str, Any]:
-    """Find how much of a resource a process gets, print it, and store it if asked."""
-    printer.head(resource)
+def _find(resource: str, show: Show, save: Save | None, *, through_shared: bool) -> dict[str, Any]:
+    """Find how much of a resource a process gets, show it, and store it if asked."""
+    show([("", resource, "bold")])
     if resource == "threads":
-        printer.plan(limits.predict(resource), through_shared=through_shared)
+        show(lines_of_plan(limits.predict(resource), through_shared=through_shared))
     begin = Begin.now()
     values = limits.find(resource, through_shared=through_shared)
-    printer.finding(resource, values)
+    show(lines_of_finding(resource, values))
     if save is not None:
         save(resource, values, begin)
     return values
 
 
-class Printer:
-    """Print for people: a heading for each resource, lines with labels, bold on a terminal only."""
+def lines_of_plan(predicted: Sequence[Ceiling], *, through_shared: bool) -> Iterator[Line]:
+    """Yield how many threads are about to be started."""
+    if not predicted:
+        yield "plan", "about to start threads, up to the first refusal: no limit is known", ""
+        return
+    first = predicted[0]
+    yield "plan", f"about to start threads, up to {first.most:,}, the estimated limit of {first.name}", ""
+    yield " ", first.evidence, ""
+    aim = stop(predicted, math.inf, None, through_shared=through_shared)
+    if aim.most < first.most:
+        yield " ", f"stops at {aim.most:,} {aim.sentence}", ""
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
 
-    def head(self, resource: str) -> None:
-        """Print the heading of a resource."""
-        self._print(resource, "bold")
+def lines_of_predictions(resource: str, predicted: Sequence[Ceiling]) -> Iterator[Line]:
+    """Yield all ceilings of a resource, the lowest first, below its heading."""
+    yield "", resource, "bold"
+    for ceiling in predicted:
+        shared = ", shared with other processes" if ceiling.shared else ""
+        yield amount(resource, ceiling.most), f"{ceiling.name}{shared}", ""
+        yield " ", ceiling.evidence, ""
+        yield " ", f"to raise: {ceiling.remedy}", ""
+    if not predicted:
+        yield " ", "no limit is known on this system", ""
 
-    def plan(self, predicted: Sequence[Ceiling], *, through_shared: bool) -> None:
-        """Print how many threads are about to be started."""
-        if not predicted:
-            self._line("plan", "about to start threads, up to the first refusal: no limit is known")
-            return
-        first = predicted[0]
-        self._line("plan", f"about to start threads, up to {first.most:,}, the estimated limit of {first.name}")
-        self._line("", first.evidence)
-        aim = stop(predicted, math.inf, None, through_shared=through_shared)
-        if aim.most < first.most:
-            self._line("", f"stops at {aim.most:,} {aim.sentence}")
 
-    def predictions(self, resource: str, predicted: Sequence[Ceiling]) -> None:
-        """Print all ceilings of a resource, the lowest first."""
-        self.head(resource)
-        for ceiling in predicted:
-            shared = ", shared with other processes" if ceiling.shared else ""
-            self._line(amount(resource, ceiling.most), f"{ceiling.name}{shared}")
-            self._line("", ceiling.evidence)
-            self._line("", f"to raise: {ceiling.remedy}")
-        if not predicted:
-            self._line("", "no limit is known on this system")
+def lines_of_finding(resource: str, values: dict[str, Any]) -> Iterator[Line]:
+    """Yield the number, the limit that binds, the evidence, the remedy, and the next limit."""
+    stopped_by = values["stopped_by"]
+    number = values["predicted" if stopped_by == "predicted" else "found"]
+    yield "limit", f"{'none' if number is None else amount(resource, number)} ({stopped_by})", "bold"
+    if stopped_by in {"predicted", "failure"}:
+        names = values["bound_by"]
+        bound_by = f"ambiguous: {' or '.join(names)}" if isinstance(names, list) else names
+        yield "bound by", bound_by or "none of the limits known on this system", "bold"
+    for sentence in values["evidence"]:
+        yield "evidence", sentence, ""
+    if values["remedy"]:
+        yield "to raise", values["remedy"], ""
+    if values["next"]:
+        yield "next", f"{values['next']['name']}, at {amount(resource, values['next']['most'])}", ""
+    yield "", "", ""
 
-    def finding(self, resource: str, values: dict[str, Any]) -> None:
-        """Print the number, the limit that binds, the evidence, the remedy, and the next limit."""
-        stopped_by = values["stopped_by"]
-        number = values["predicted" if stopped_by == "predicted" else "found"]
-        self._line("limit", f"{'none' if number is None else amount(resource, number)} ({stopped_by})", "bold")
-        if stopped_by in {"predicted", "failure"}:
-            names = values["bound_by"]
-            bound_by = f"ambiguous: {' or '.join(names)}" if isinstance(names, list) else names
-            self._line("bound by", bound_by or "none of the limits known on this system", "bold")
-        for sentence in values["evidence"]:
-            self._line("evidence", sentence)
-        if values["remedy"]:
-            self._line("to raise", values["remedy"])
-        if values["next"]:
-            self._line("next", f"{values['next']['name']}, at {amount(resource, values['next']['most'])}")
-        self._print("")
 
-    def _line(self, label: str, text: str, style: str = "") -> None:
-        """Print a line with a label."""
-        self._print(text, style, before=f"  {label:<{LABEL}} ")
+def _print(lines: Iterable[Line], file: TextIO) -> None:
+    """Print lines with their labels."""
+    from rich.console import Console
+    from rich.text import Text
 
-    def _print(self, text: str, style: str = "", *, before: str = "") -> None:
-        """Print a text in a style, behind another text without one."""
-        from rich.console import Console
-        from rich.text import Text
-
-        with printing(self._file):
-            Console(file=self._file, highlight=False, soft_wrap=True).print(Text.assemble(before, (text, style)))
+    with printing(file):
+        console = Console(file=file, highlight=False, soft_wrap=True)
+        for label, text, style in lines:
+            before = f"  {label:<{LABEL}} " if label else ""
+            console.print(Text.assemble(before, (text, style)))
 
 
 def amount(resource: str, number: int) -> str:

@@ -4,7 +4,6 @@ It makes an experiment of one table (``plan.scale.OpenTable``) of its options, a
 (``commands``); ``measure.swarm.open_loop`` measures each rate.
 """
 
-import json
 import socket
 from collections.abc import Sequence
 from functools import partial
@@ -16,13 +15,12 @@ import click
 
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.options import JSON, OUT, QUIET, option
-from inflight.bench.commands.output import complain, put
+from inflight.bench.commands.output import complain
 from inflight.bench.measure import run as runs
 from inflight.bench.plan import scale
 from inflight.bench.plan.experiment import Experiment, ExperimentError
 from inflight.bench.plan.judge import convert, judged, need
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Row
 from inflight.fake_server.delays import parse_delay, parse_duration_ns
 
 ABOUT = "Requests sent at constant rates, whether or not earlier ones were answered (inflight open-loop)."
@@ -90,7 +88,7 @@ def run(
     again = "begin again" if not_loopback else commands.RESUME
     interrupted = commands.execute(folder, experiment, trials, again=again)
     stored = rows.read(folder)
-    _present(folder, stored, as_json=as_json)
+    commands.present(folder, stored, as_json=as_json)
     if interrupted:
         return 130
     if any(row.valid for row in stored):
@@ -121,30 +119,3 @@ def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
     if latency is not None:
         raise ExperimentError("--target has its own latency; leave out --latency")
     return {"target": target}
-
-
-def _present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
-    """Print the tables, or each row's figures as JSON; save plots and page as other runs do."""
-    if not as_json:
-        commands.present(folder, stored, as_json=False)
-        return
-    from inflight.bench.show.studies import Studies
-
-    files = commands.save(folder, Studies(stored, folder))
-    put(json.dumps({"rates": [_figures(row) for row in stored]} | files))
-
-
-def _figures(row: Row) -> dict[str, Any]:
-    """Return the figures of a row as JSON."""
-    names = ("offered_per_s", "completed_per_s", "arrivals", "started", "completed", "failed", "kept", "why")
-    quantiles = ("count", "p50_ns", "p99_ns")
-    times = {kind: getattr(row.measured, kind) for kind in ("corrected", "uncorrected")}
-    return {
-        "workload": row.workload.id,
-        "round": row.round,
-        "status": row.status,
-        "reason": row.reason,
-        "invalid": [check.name for check in row.failed_checks],
-        **{name: getattr(row.measured, name) for name in names},
-        **{kind: {name: getattr(values, name, None) for name in quantiles} for kind, values in times.items()},
-    }
