@@ -89,7 +89,10 @@ def run(*, strategy: str, as_json: bool, **options: Any) -> int:
     lack = strategies.describe(strategy).tls_lack
     need(not (order.is_https and lack), f"{strategy} {lack}")
     try:
-        pages, summary = _crawl(strategy, order, as_json=as_json)
+        pages, summary = _crawled(strategy, order)
+        for page in pages:
+            put(json.dumps(asdict(page)) if as_json else _line(page))
+        put(json.dumps({"summary": {"strategy": strategy} | summary}) if as_json else _totals(strategy, summary))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the crawl was not finished") from None
     if "interrupted" in summary:
@@ -163,23 +166,8 @@ def _check_cas(file: Path) -> None:
         raise ExperimentError(f"--ca: cannot read {file}: {error.strerror}") from error
 
 
-def _crawl(strategy: str, job: Job, *, as_json: bool) -> tuple[list[Page], dict[str, Any]]:
-    """Crawl and print; return the pages and the summary. Raises ExperimentError when the strategy fails."""
-    pages, seconds, more = _crawled(strategy, job)
-    summary = summarise(pages, seconds) | more
-    if as_json:
-        for page in pages:
-            put(json.dumps(asdict(page)))
-        put(json.dumps({"summary": {"strategy": strategy} | summary}))
-    else:
-        for page in pages:
-            put(_line(page))
-        put(_totals(strategy, summary))
-    return pages, summary
-
-
-def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]]:
-    """Return the pages of a crawl, its seconds, the other totals, and whether it was interrupted.
+def _crawled(strategy: str, job: Job) -> tuple[list[Page], dict[str, Any]]:
+    """Return the pages of a crawl and its totals, one of which is that it was interrupted.
 
     Raises ExperimentError when the strategy fails, and KeyboardInterrupt when an interrupted crawl has no page.
     """
@@ -203,7 +191,8 @@ def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]
                 seconds, more = time.monotonic() - begin_s, {"interrupted": True}
     except process.WorkerError as error:
         raise ExperimentError(f"{strategy}: {error}") from error
-    return [Page(**values) for values in answer["pages"]], seconds, answer["summary"] | more
+    pages = [Page(**values) for values in answer["pages"]]
+    return pages, summarise(pages, seconds) | answer["summary"] | more
 
 
 def _so_far(worker: process.Worker) -> dict[str, Any]:
