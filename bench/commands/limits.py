@@ -7,7 +7,7 @@ is one limit with what it leaves.
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -37,10 +37,6 @@ ABOUT = "The limits of this machine, as found by inflight limits."
 """What the experiment of such a run measures."""
 Line = tuple[str, str, str]
 """A line for people: its label, its text and its style, which only a terminal shows. A heading has no label."""
-Show = Callable[[Iterable[Line]], None]
-"""Function that prints lines."""
-Save = Callable[[str, dict[str, Any], Begin], None]
-"""Function that stores the finding about a resource, and when it began."""
 
 
 @click.argument("resources", nargs=-1, metavar="[RESOURCE...]")
@@ -68,35 +64,36 @@ def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_jso
     for resource in chosen:
         check_known(resource, RESOURCES, "resource", "limits")
     show = partial(_print, file=sys.stderr if as_json else sys.stdout)
-    save = None if out is None or dry_run else _saver(out, chosen, through_shared=through_shared)
-    answers = {}
+    table = {"resources": list(chosen), "through_shared": through_shared}
+    wanted = experiment.parse({"about": ABOUT, "limit": [table]}, "limits", strategies.models(), "limits")
+    trials = {trial.name: trial for trial in plan.expand(wanted, {})}
+    folder = None if out is None or dry_run else runs.new_folder(out, wanted)
+    answers: dict[str, Any] = {}
     try:
         with interruptible():
             for resource in chosen:
+                show([("", resource, "bold")])
                 if dry_run:
                     predicted = limits.predict(resource)
                     show(lines_of_predictions(resource, predicted))
                     answers[resource] = {"ceilings": [asdict(ceiling) for ceiling in predicted]}
-                else:
-                    answers[resource] = _find(resource, show, save, through_shared=through_shared)
+                    continue
+                if resource == "threads":
+                    show(lines_of_plan(limits.predict(resource), through_shared=through_shared))
+                begin = Begin.now()
+                answers[resource] = limits.find(resource, through_shared=through_shared)
+                show(lines_of_finding(resource, answers[resource]))
+                if folder is not None:
+                    runs.append(folder, limits.make_row(trials[resource], folder.name, begin, answers[resource]))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("all started processes have been stopped") from None
+    if folder is not None:
+        from inflight.bench.show.studies import Studies
+
+        store(folder, Studies(rows.read(folder)))
     if as_json:
         put(json.dumps(answers))
     return 0
-
-
-def _find(resource: str, show: Show, save: Save | None, *, through_shared: bool) -> dict[str, Any]:
-    """Find how much of a resource a process gets, show it, and store it if asked."""
-    show([("", resource, "bold")])
-    if resource == "threads":
-        show(lines_of_plan(limits.predict(resource), through_shared=through_shared))
-    begin = Begin.now()
-    values = limits.find(resource, through_shared=through_shared)
-    show(lines_of_finding(resource, values))
-    if save is not None:
-        save(resource, values, begin)
-    return values
 
 
 def lines_of_plan(predicted: Sequence[Ceiling], *, through_shared: bool) -> Iterator[Line]:
@@ -113,8 +110,7 @@ def lines_of_plan(predicted: Sequence[Ceiling], *, through_shared: bool) -> Iter
 
 
 def lines_of_predictions(resource: str, predicted: Sequence[Ceiling]) -> Iterator[Line]:
-    """Yield all ceilings of a resource, the lowest first, below its heading."""
-    yield "", resource, "bold"
+    """Yield all ceilings of a resource, the lowest first."""
     for ceiling in predicted:
         shared = ", shared with other processes" if ceiling.shared else ""
         yield amount(resource, ceiling.most), f"{ceiling.name}{shared}", ""
@@ -161,22 +157,3 @@ def amount(resource: str, number: int) -> str:
 
 _NOUNS = {"threads": "threads", "descriptors": "descriptors", "ports": "ports", "backlog": "connections"}
 """What an amount of each resource is called."""
-
-
-def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
-    """Make the folder of a run, and return the function that appends rows to it."""
-    table = {"resources": list(chosen), "through_shared": through_shared}
-    wanted = experiment.parse({"about": ABOUT, "limit": [table]}, "limits", strategies.models(), "limits")
-    folder = runs.new_folder(out, wanted)
-    trials = {trial.name: trial for trial in plan.expand(wanted, {})}
-
-    def save(resource: str, values: dict[str, Any], begin: Begin) -> None:
-        """Append the row of a resource; after the last one, save plots and page."""
-        row = limits.make_row(trials[resource], folder.name, begin, values)
-        runs.append(folder, row)
-        if len(rows.read(folder)) == len(chosen):
-            from inflight.bench.show.studies import Studies
-
-            store(folder, Studies(rows.read(folder)))
-
-    return save
