@@ -93,7 +93,12 @@ def run(
         latency=(delay.text,), in_flight=(in_flight,), cpu=(cpu,), tls=tls, cycles=1 if delay.mean_ns else CYCLES
     )
     crawl = CrawlTable(latency=(delay.text,), in_flight=(in_flight,), pages=in_flight, tls=tls)
-    left_out = _left_out(replace(measured, crawl=(crawl,), throughput=(), memory=()))
+    asked_for = replace(measured, crawl=(crawl,), throughput=(), memory=())
+    # The strategies that cannot have this many in flight here, which are not compared, each with the reason.
+    most = runs.above_limits(asked_for)
+    left_out = {name: f"never has more than {number:,} in flight" for name, number in most.items()}
+    for trial in map(runs.judge, runs.all_trials(asked_for)):
+        left_out |= {part.name: trial.short[part.id] for part in row_trials(trial) if part.id in trial.short}
     names = [name for name in measured.strategies if name not in left_out]
     need(bool(set(names) - {advice.POOL}), next(iter(left_out.values()), ""))
     place = folder or newest(out, wanted, names)
@@ -129,8 +134,7 @@ def run(
             put(f"\n{show.verified_text(verified)}")
     if as_json:
         asked = {"latency_ns": round(delay.mean_ns), "cpu_ns": cpu_ns, "in_flight": in_flight, "tls": tls}
-        parts = to_builtins(advised), to_builtins(source)
-        result = {"format": FORMAT, **asked, **parts[0], **parts[1], "verified": verified}
+        result = {"format": FORMAT, **asked, **to_builtins(advised), **to_builtins(source), "verified": verified}
         put(json.dumps(result, allow_nan=False))
     return 0 if advised.advised and (verified is None or verified["holds"]) else UNKNOWN
 
@@ -163,14 +167,6 @@ def _verification(measured: Experiment, workload: ThroughputTable, chosen: "Sequ
         memory=(),
         answer=(),
     )
-
-
-def _left_out(experiment: Experiment) -> dict[str, str]:
-    """Return the strategies that cannot have this many in flight here, each with the reason; they are not compared."""
-    reasons = {name: f"never has more than {most:,} in flight" for name, most in runs.above_limits(experiment).items()}
-    for trial in map(runs.judge, runs.all_trials(experiment)):
-        reasons |= {part.name: trial.short[part.id] for part in row_trials(trial) if part.id in trial.short}
-    return reasons
 
 
 def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:

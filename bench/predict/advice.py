@@ -18,7 +18,7 @@ from pandas import DataFrame
 from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.statistics import knee
-from inflight.bench.predict.model import Load, Model, models
+from inflight.bench.predict.model import Load, Model, bare, models
 from inflight.bench.rows.kinds import OVER_TLS
 from inflight.fake_server.site import SiteConfig
 
@@ -37,8 +37,11 @@ MUCH_WORK = 5
 the server, which share the cores, decide."""
 SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
 """The values of the site on which the CPU time per page depends; those of the preset are the default."""
-_PLAIN = "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and comparison == ''"
-"""Query for lines of strategies in blocks."""
+_PLAIN = (
+    "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and comparison == '' and arm == strategy "
+    f"and (cores > 1) == (strategy == '{POOL}')"
+)
+"""Query for lines of strategies as they are in blocks: the pool on several cores, the others on one."""
 
 Verdict = Literal["fastest", "faster", "alike", "slower", "unknown", "unstable"]
 """How a model stands beside the fastest on one core, which only a pool of processes can surpass (``faster``).
@@ -146,16 +149,12 @@ def _plain(lines: DataFrame, wanted: Wanted) -> DataFrame:
 
 
 def known(lines: DataFrame, wanted: Wanted) -> list[Model]:
-    """Return the models that a run has the costs of: strategies as they are on one core, and the pool on several.
+    """Return the models that a run has the costs of: strategies on one core, and the pool on several.
 
     On one core the cost is known at the number in flight; that of the pool, which has none alone, may be of any number.
     """
-    plain = _plain(lines, wanted)
-    is_single = (plain["arm"] == plain["strategy"]) & (plain["cores"] == 1) & (plain["strategy"] != POOL)
-    is_pool = (plain["strategy"] == POOL) & (plain["cores"] > 1)
-    singles = [model for model in models(plain[is_single]) if model.has_cost(wanted.in_flight)]
-    pools = models(plain[is_pool].assign(arm=POOL)) if singles else []
-    return singles + pools
+    every = models(_plain(lines, wanted))
+    return [model for model in every if model.name == POOL or model.has_cost(wanted.in_flight)]
 
 
 def _sizes(trials: DataFrame, wanted: Wanted) -> dict[str, float]:
@@ -228,9 +227,7 @@ def _forecast(
 
 def _answers(lines: DataFrame, wanted: Wanted, fastest: str) -> dict[str, str]:
     """Return what the rule of all tables says of each model and the fastest, by the costs nearest to the number."""
-    plain = _plain(lines, wanted)
-    is_bare = (plain["latency_ns"] == 0) & (plain["cpu_ns"] == 0) & (plain["cores"] == 1)
-    costs = plain[is_bare & (plain["figure"] == "cpu_per_page_ns")]
+    costs = bare(_plain(lines, wanted)).query("strategy != @POOL")
     nearest = min(costs["in_flight"].unique(), key=lambda number: abs(math.log(number / wanted.in_flight)))
     compared = contrast(costs[costs["in_flight"] == nearest], "arm", fastest, ["figure"])
     return dict(zip(compared["arm"], compared["answer"], strict=True))

@@ -126,12 +126,14 @@ class Model(NamedTuple):
 def models(lines: DataFrame) -> list[Model]:
     """Return the models of lines of the frame that have the costs, in the order of their names.
 
-    Only lines without latency and CPU work count, of the figure ``cpu_per_page_ns``. Lines ``with_cycles`` say which
-    arms are unstable.
+    Lines ``with_cycles`` say which arms are unstable.
     """
-    is_bare = (lines["latency_ns"] == 0) & (lines["cpu_ns"] == 0) & lines["valid"]
-    bare = lines[is_bare & (lines["figure"] == "cpu_per_page_ns")]
-    return [Model(str(name), _costs(part)) for name, part in bare.groupby("arm")]
+    return [Model(str(name), _costs(part)) for name, part in bare(lines).groupby("arm")]
+
+
+def bare(lines: DataFrame) -> DataFrame:
+    """Return the lines that are costs: of the figure ``cpu_per_page_ns``, without latency and CPU work."""
+    return lines.query("figure == 'cpu_per_page_ns' and latency_ns == 0 and cpu_ns == 0 and valid")
 
 
 def _costs(lines: DataFrame) -> tuple[Cost, ...]:
