@@ -100,7 +100,9 @@ def run(*, strategy: str, as_json: bool, **options: Any) -> int:
         return 130
     if any(status.startswith("2") for status in summary["statuses"]):
         return 0
-    complain(f"inflight crawl: nothing could be fetched: {_failures(summary)}; {_advice(pages)}")
+    answered = [f"{n} with status {status}" for status, n in summary["statuses"].items()]
+    why = ", ".join(_errors(summary) + answered)
+    complain(f"inflight crawl: nothing could be fetched: {why}; {_advice(pages)}")
     return 1
 
 
@@ -262,7 +264,7 @@ def _totals(strategy: str, summary: dict[str, Any]) -> str:
         f"\n{strategy}: {counted(summary['urls'], 'URL')}, {counted(summary['pages'], 'page')} "
         f"({counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
         f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
-        f"errors: {_errors(summary) or 'none'}\nnot followed: "
+        f"errors: {', '.join(_errors(summary)) or 'none'}\nnot followed: "
         f"{printable(', '.join(counted(n, what) for what, n in summary['not_followed'].items())) or 'none'}; "
         "never: src, srcset, <base>, meta refresh, scripts"
     )
@@ -294,12 +296,6 @@ def _why_refused(details: str) -> str:
     return f"is refused: {details}" if details else "is expired, of another host, or of an unknown CA (--ca FILE)"
 
 
-def _failures(summary: dict[str, Any]) -> str:
-    """Return why there is no page: ``2 connection refused, 1 with status 404``."""
-    answered = [f"{n} with status {status}" for status, n in summary["statuses"].items()]
-    return ", ".join([_errors(summary)] * bool(summary["errors"]) + answered)
-
-
-def _errors(summary: dict[str, Any]) -> str:
-    """Return the errors of a crawl by kind: ``3 timeout, 1 connection refused``; empty without any."""
-    return ", ".join(f"{n} {kind}" for kind, n in summary["errors"].items())
+def _errors(summary: dict[str, Any]) -> list[str]:
+    """Return the errors of a crawl by kind, each as ``3 timeout``."""
+    return [f"{n} {kind}" for kind, n in summary["errors"].items()]

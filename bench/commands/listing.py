@@ -38,7 +38,15 @@ def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
         for name in dict.fromkeys(experiments.named(text, "STRATEGY") for text in chosen):
             _tell(strategies.describe(name))
         return 0
-    known, broken = _described(strategies.names())
+    known: dict[str, Description] = {}
+    broken = {}
+    for name in strategies.names():
+        try:
+            known[name] = strategies.describe(name)
+        except strategies.StrategyError as error:
+            if name not in registry.offered():  # one of ours
+                raise
+            broken[name] = str(error)
     for group, meaning in strategies.GROUPS.items():
         members = [described for described in known.values() if described.group == group]
         if not members:
@@ -76,22 +84,6 @@ def _interpreters() -> int:
         facts = ["free-threaded" if python.free_threaded else "", "debug" if python.debug else ""]
         put(f"  {python.label:<12} {python.executable}" + "".join(f", {fact}" for fact in facts if fact))
     return 0
-
-
-def _described(names: list[str]) -> tuple[dict[str, Description], dict[str, str]]:
-    """Return the descriptions of the strategies, and the reasons why some that packages offer have none.
-
-    Raises StrategyError for one of ours.
-    """
-    known, broken = {}, {}
-    for name in names:
-        try:
-            known[name] = strategies.describe(name)
-        except strategies.StrategyError as error:
-            if name not in registry.offered():
-                raise
-            broken[name] = str(error)
-    return known, broken
 
 
 def _entry(name: str, text: str) -> str:

@@ -77,7 +77,12 @@ def run(
     """
     seconds = judged(partial(parse_duration_ns, duration), "--duration") / 1e9
     need(0 < seconds <= scale.MAX_OPEN_SECONDS, f"--duration must be longer than 0 and at most 1h, not {duration}")
-    values = {"rates": list(rates), "seconds": seconds, "users": in_flight} | _served_by(target, latency)
+    values: dict[str, Any] = {"rates": list(rates), "seconds": seconds, "users": in_flight}
+    if target is None:
+        values["latency"] = [judged(partial(parse_delay, latency or DEFAULT_LATENCY), "--latency").text]
+    else:
+        need(latency is None, "--target has its own latency; leave out --latency")
+        values["target"] = target
     table = convert(values, scale.OpenTable, "--rate" if target is None else "--target")
     experiment = Experiment(name="open-loop", about=ABOUT, strategies=(), rounds=rounds, open=(table,))
     trials = runs.plan(experiment)
@@ -110,12 +115,3 @@ def check_target(target: str, *, not_loopback: bool) -> None:
             f"--target {target}: no server answers at {parts.netloc} ({error.strerror or error}); "
             "start the server first"
         ) from error
-
-
-def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
-    """Return the server's part of the table. Raises ExperimentError for a latency together with a target."""
-    if target is None:
-        return {"latency": [judged(partial(parse_delay, latency or DEFAULT_LATENCY), "--latency").text]}
-    if latency is not None:
-        raise ExperimentError("--target has its own latency; leave out --latency")
-    return {"target": target}

@@ -36,6 +36,9 @@ def run() -> int:
 
     It records a race on this machine: one page at a time against up to 100 at a time. Then it plays it once. Nothing is
     stored.
+
+    \b
+    inflight demo
     """
     stored = []
     cpus = host.choose_cpus(pin=True)
