@@ -7,7 +7,6 @@ are in ``templates``; a reader without a script has a table.
 
 import math
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from pandas import DataFrame
@@ -19,12 +18,12 @@ from inflight.bench.frame.statistics import CLEARLY_ABOVE, MARGIN
 from inflight.bench.predict.model import Model, models
 from inflight.bench.show import html as pages
 from inflight.bench.show import words
-from inflight.bench.show.html import Fragment, json_block
+from inflight.bench.show.html import Fragment
 from inflight.bench.show.looks import looks
 from inflight.bench.show.table import Table
 
-_TEMPLATES = Path(__file__).with_name("templates")
-"""Folder of the parts of the page."""
+_TEMPLATE = Path(__file__).with_name("templates") / "simulator"
+"""The templates of its part of the page, without their suffixes."""
 MAX_SHARE = 1.1
 """Maximum share of a core that a model on one core can show; beyond that it used a second core."""
 
@@ -95,5 +94,4 @@ def fragment(lines: DataFrame) -> Fragment | None:
     data = simulated(lines)
     if data is None:
         return None
-    html, css, js = (_TEMPLATES.joinpath(f"simulator.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
-    return Fragment(Template(html).substitute(table=pages.table(table(data))), css, js, json_block(data))
+    return pages.fragment_of(_TEMPLATE, data, table=pages.table(table(data)))
