@@ -100,13 +100,14 @@ def run(
     for trial in map(runs.judge, runs.all_trials(asked_for)):
         left_out |= {part.name: trial.short[part.id] for part in row_trials(trial) if part.id in trial.short}
     names = [name for name in measured.strategies if name not in left_out]
-    need(bool(set(names) - {advice.POOL}), next(iter(left_out.values()), ""))
+    singles = {*names} - {advice.POOL}
+    need(bool(singles), next(iter(left_out.values()), ""))
     place = folder or newest(out, wanted, names)
     if place is None:
         place = _run(out, measured, f"No run of this machine in {out} has the CPU time per page: measuring it")
     stored = rows.read(place)
     lines = with_cycles(frame(stored), stored)
-    is_known = any(model.name in {*names} - {advice.POOL} for model in advice.known(lines, wanted))
+    is_known = any(model.name in singles for model in advice.known(lines, wanted))
     need(is_known, f"{place} has no CPU time per page, without latency and CPU work, at about {in_flight:,} in flight")
     there, here = rows.machine(place), host.machine()
     programs = Path(strategies.__file__).parent
@@ -127,9 +128,7 @@ def run(
     if verify and advised.advised is not None:
         others = [each for each in advised.models if each.strategy != advised.advised.strategy]
         chosen = [advised.advised, *others[:1]]
-        again = _run(out, _verification(measured, workload, chosen), "Measuring this workload")
-        stored = rows.read(again)
-        verified = advice.verify(with_cycles(frame(stored), stored), chosen) | {"folder": str(again)}
+        verified = _verified(out, measured, workload, chosen)
         if not as_json:
             put(f"\n{show.verified_text(verified)}")
     if as_json:
@@ -155,9 +154,14 @@ def costs(in_flight: int, tls: bool) -> Experiment:
     return experiment.over_tls() if tls else experiment
 
 
-def _verification(measured: Experiment, workload: ThroughputTable, chosen: "Sequence[Forecast]") -> Experiment:
-    """Return the experiment that measures a workload in blocks of the chosen models, on the cores of the first."""
-    return replace(
+def _verified(
+    out: Path, measured: Experiment, workload: ThroughputTable, chosen: "Sequence[Forecast]"
+) -> dict[str, Any]:
+    """Measure a workload in blocks of the chosen models, on the cores of the first; return what that says of them."""
+    from inflight.bench.frame.frame import frame, with_cycles
+    from inflight.bench.predict.advice import verify
+
+    experiment = replace(
         measured,
         name="advise",
         about="Measured by `inflight advise --verify`.",
@@ -167,6 +171,9 @@ def _verification(measured: Experiment, workload: ThroughputTable, chosen: "Sequ
         memory=(),
         answer=(),
     )
+    folder = _run(out, experiment, "Measuring this workload")
+    stored = rows.read(folder)
+    return verify(with_cycles(frame(stored), stored), chosen) | {"folder": str(folder)}
 
 
 def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:

@@ -119,6 +119,8 @@ def job(
     connection: Connection,
 ) -> Job:
     """Return the job that the options describe. Raises ExperimentError with one sentence."""
+    import ssl
+
     from inflight.bench.commands.run import time_s
     from inflight.bench.measure.limits import descriptor_shortage
 
@@ -135,7 +137,12 @@ def job(
     need(len(schemes) == 1, "give http URLs or https URLs, not both: a crawl has one scheme")
     need(ca is None or schemes == {"https"}, "--ca is for https, and all URLs are http")
     if ca is not None:
-        _check_cas(ca)
+        try:
+            ssl.create_default_context(cafile=ca)
+        except ssl.SSLError as error:
+            raise ExperimentError(f"--ca: {ca} has no certificates in PEM format") from error
+        except OSError as error:
+            raise ExperimentError(f"--ca: cannot read {ca}: {error.strerror}") from error
     if in_flight is None:
         away = [host for host in map(host_of, roots) if not is_loopback(host)]
         in_flight = IN_FLIGHT_AWAY if away else IN_FLIGHT
@@ -154,18 +161,6 @@ def job(
         exclude=exclude,
         ca=None if ca is None else str(ca.absolute()),
     )
-
-
-def _check_cas(file: Path) -> None:
-    """Raise ExperimentError with one sentence when a file has no certificates."""
-    import ssl
-
-    try:
-        ssl.create_default_context(cafile=file)
-    except ssl.SSLError as error:
-        raise ExperimentError(f"--ca: {file} has no certificates in PEM format") from error
-    except OSError as error:
-        raise ExperimentError(f"--ca: cannot read {file}: {error.strerror}") from error
 
 
 def _crawled(strategy: str, job: Job) -> tuple[list[Page], dict[str, Any]]:

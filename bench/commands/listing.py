@@ -14,6 +14,7 @@ from inflight import strategies
 from inflight.bench.commands.output import put, seconds
 from inflight.bench.plan import experiment as experiments
 from inflight.bench.plan.trials import estimate_ns, expand
+from inflight.bench.show.words import join
 from inflight.strategies import Description, registry
 
 WIDTH = 100
@@ -81,8 +82,8 @@ def _interpreters() -> int:
 
     put("interpreters (inflight run --python PATH)")
     for python in on_this_machine():
-        facts = ["free-threaded" if python.free_threaded else "", "debug" if python.debug else ""]
-        put(f"  {python.label:<12} {python.executable}" + "".join(f", {fact}" for fact in facts if fact))
+        kinds = "free-threaded" if python.free_threaded else "", "debug" if python.debug else ""
+        put(join(", ", f"  {python.label:<12} {python.executable}", *kinds))
     return 0
 
 

@@ -68,7 +68,11 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
     elif form == "parquet":
         _write_table(folder, stored, out)
     elif form == "terminal" and out is None:
-        _print(folder, stored)
+        from inflight.bench.show.summary import print_summary
+
+        studies = _studies(folder, stored)
+        with printing(sys.stdout):
+            print_summary(studies, sys.stdout)
     else:
         text = _text(form, folder, stored).rstrip("\n")
         if out is None:
@@ -106,15 +110,6 @@ def _write_table(folder: Path, stored: list[Row], out: Path | None) -> None:
     except ImportError as error:
         raise ExperimentError("Parquet needs pyarrow: pip install pyarrow") from error
     say(f"table: {target}")
-
-
-def _print(folder: Path, stored: list[Row]) -> None:
-    """Print what ``inflight run`` prints at its end, with the decisions that are stored in the folder."""
-    from inflight.bench.show.summary import print_summary
-
-    studies = _studies(folder, stored)
-    with printing(sys.stdout):
-        print_summary(studies, sys.stdout)
 
 
 def _text(form: str, folder: Path, stored: list[Row]) -> str:

@@ -43,35 +43,27 @@ class Source(Struct, frozen=True, kw_only=True):
 
 def text(advice: Advice, wanted: Wanted, source: Source, now: datetime) -> str:
     """Return the advice, with the path of its run, which is not wrapped, and the age of that run."""
-    asked = f"For {_workload(wanted)}"
+    latency, work = (units.duration_tick(value) if value else "no" for value in wanted.load)
+    asked = f"For {latency} latency, {work} CPU work per page, {words.in_flight(wanted.in_flight)}"
+    if wanted.tls:
+        asked += ", https"
     if advice.advised is None:
-        title = f"{asked}: no recommendation"
+        title = f"{asked}: no recommendation."
         why = [f"{advice.why_not[0].upper()}{advice.why_not[1:]}."]
     else:
-        title = f"{asked}: use {advice.advised.strategy}, {_numbers(advice.advised)}"
+        title = f"{asked}: use {advice.advised.strategy}, {_numbers(advice.advised)}."
         why = _why(advice, advice.advised, wanted)
     notes = [EXPECTED]
     if source.is_noisy:
         notes.append("That run is noisy, because other programs took much of the core: repeat it on a quiet machine")
     notes += [f"{name}: left out, {why}." for name, why in source.left_out.items()]
     notes += [f"Measured on another machine: {difference}." for difference in source.machine_differs]
-    lines = tuple(_line(forecast, wanted) for forecast in advice.models)
-    notes = [words.plain(note, 400) for note in notes]
     measured_at = datetime.fromisoformat(source.measured_at)
     days = (now - measured_at).days
     age = f"{words.counted(days, 'day')} ago" if days else "less than a day ago"
     place = f"From:   {source.run}, measured on {measured_at:%d %b %Y} ({age})"
-    answer = terminal.text(Section(title, (), tuple(why)), WIDTH).plain
-    return f"{answer}\n{_text(Section('', (Table('', HEADS, lines),), tuple(notes)), place)}"
-
-
-def _workload(wanted: Wanted) -> str:
-    """Return the workload as words."""
-    latency, work = (units.duration_tick(value) if value else "no" for value in wanted.load)
-    parts = [f"{latency} latency", f"{work} CPU work per page", words.in_flight(wanted.in_flight)]
-    if wanted.tls:
-        parts.append("https")
-    return ", ".join(parts)
+    table = Table("", HEADS, tuple(_line(forecast, wanted) for forecast in advice.models))
+    return _text(Section("", (table,), tuple(words.plain(note, 400) for note in notes), (title, "", *why)), place)
 
 
 def _numbers(advised: Forecast) -> str:

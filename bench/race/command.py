@@ -82,9 +82,7 @@ def show(race: Race, seconds: float) -> None:
     if wants_live(sys.stdout):
         with interruptible():
             watch(race, seconds)
-    width = MAX_WIDTH
-    if sys.stdout.isatty():
-        width = min(width, shutil.get_terminal_size((width, 24)).columns)
+    width = min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns)
     put(terminal.text(result(race), width).plain)
 
 

@@ -72,13 +72,13 @@ def races(rows: Iterable[Row]) -> list[Race]:
 
     A strategy that was measured only at 1 in flight joins the races on the same site, or on a larger one of its kind.
     """
-    # The kind of a workload is all of it but its number in flight and its number of pages.
     crawls = [row for row in rows if row.kind == "crawl" and row.status == "ok" and _pages(row)]
     many = {row.arm for row in crawls if row.workload.in_flight > 1}
     groups: dict[tuple[bytes, int, int], list[Row]] = {}
     alone: dict[bytes, list[Row]] = {}
     for row in crawls:
         workload = row.workload
+        # Its kind: all but its number in flight and its number of pages.
         site = structs.replace(workload.site, pages=1)
         alike = structs.replace(workload, id="any", arm=None, in_flight=1, site=site)
         kind = json.encode(alike, order="sorted")
@@ -103,8 +103,24 @@ def _race(crawls: list[Row]) -> Race:
     rows = list(map(_median_round, rounds.values()))
     pages = max(map(_pages, [row for row in rows if row.valid] or rows))
     rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.arm))
-    lanes = tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1))
-    return Race(words.workload("crawl", to_builtins(crawls[0].workload)), pages, lanes)
+    lanes = []
+    for rank, row in enumerate(rows, 1):
+        line = row.measured.timeline
+        is_finished = _pages(row) >= pages
+        lanes.append(
+            Lane(
+                row,
+                words.name(row.name),
+                row.workload.in_flight,
+                line.bin_ns,
+                tuple(line.completions),
+                row.measured.makespan_ns,
+                is_finished,
+                "" if row.valid else words.plain("; ".join(row.invalid_reasons), 600),
+                rank if row.valid and is_finished else None,
+            )
+        )
+    return Race(words.workload("crawl", to_builtins(crawls[0].workload)), pages, tuple(lanes))
 
 
 def _median_round(rows: list[Row]) -> Row:
@@ -114,23 +130,6 @@ def _median_round(rows: list[Row]) -> Row:
     largest = [row for row in best if _pages(row) == most]
     largest.sort(key=lambda row: row.measured.makespan_ns)
     return largest[(len(largest) - 1) // 2]
-
-
-def _lane(row: Row, pages: int, rank: int) -> Lane:
-    """Return the lane of a crawl in a race of ``pages`` pages; ``rank`` is its place by time, counted from 1."""
-    line = row.measured.timeline
-    is_finished = _pages(row) >= pages
-    return Lane(
-        row,
-        words.name(row.name),
-        row.workload.in_flight,
-        line.bin_ns,
-        tuple(line.completions),
-        row.measured.makespan_ns,
-        is_finished,
-        "" if row.valid else words.plain("; ".join(row.invalid_reasons), 600),
-        rank if row.valid and is_finished else None,
-    )
 
 
 def _pages(row: Row) -> int:
