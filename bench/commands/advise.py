@@ -182,7 +182,7 @@ def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:
     Runs that came with the project (``results/reference``) are used only if ``--from`` names one.
     """
     from inflight.bench.frame import noise
-    from inflight.bench.frame.frame import frame
+    from inflight.bench.frame.frame import frame, with_cycles
     from inflight.bench.predict import advice
 
     machine: Mapping[str, Any] = host.machine()
@@ -192,7 +192,7 @@ def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:
             stored = [] if rows.machine_changes(rows.machine(folder), machine) else rows.read(folder)
         except RowsError:
             continue
-        costs = {model.name for model in advice.known(frame(stored), wanted)}
+        costs = {model.name for model in advice.known(with_cycles(frame(stored), stored), wanted)}
         if costs >= set(names):
             if not noise.is_noisy(stored):
                 return folder

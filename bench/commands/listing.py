@@ -62,7 +62,7 @@ def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
     put("presets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
-        time = seconds(estimate_ns(expand(preset, {name: known[name] for name in preset.strategies})))
+        time = seconds(estimate_ns(expand(preset, known)))
         put(_entry(name, f"about {time}: {_gist(preset.about)}"))
     return 0
 

@@ -87,7 +87,16 @@ def run(
     experiment = Experiment(name="open-loop", about=ABOUT, strategies=(), rounds=rounds, open=(table,))
     trials = runs.plan(experiment)
     if target is not None:
-        check_target(target, not_loopback=not_loopback)
+        if not not_loopback and (refused := scale.refusal(target)) is not None:
+            raise ExperimentError(f"--target {refused}")
+        parts = urlsplit(target)
+        try:
+            socket.create_connection((parts.hostname or "", parts.port or HTTP_PORT), CONNECT_S).close()
+        except OSError as error:
+            raise ExperimentError(
+                f"--target {target}: no server answers at {parts.netloc} ({error.strerror or error}); "
+                "start the server first"
+            ) from error
     folder = runs.new_folder(out, experiment)
     # A stored experiment may load this machine only. To load another one, the user must give permission again.
     again = "begin again" if not_loopback else commands.RESUME
@@ -100,18 +109,3 @@ def run(
         return 0
     complain(f"no valid trial among {len(stored)}: nothing here supports a conclusion")
     return 1
-
-
-def check_target(target: str, *, not_loopback: bool) -> None:
-    """Raise ExperimentError unless the target may be loaded and a server answers there."""
-    parts = urlsplit(target)
-    host, port = parts.hostname or "", HTTP_PORT if parts.port is None else parts.port
-    if not not_loopback and (refused := scale.refusal(target)) is not None:
-        raise ExperimentError(f"--target {refused}")
-    try:
-        socket.create_connection((host, port), CONNECT_S).close()
-    except OSError as error:
-        raise ExperimentError(
-            f"--target {target}: no server answers at {parts.netloc} ({error.strerror or error}); "
-            "start the server first"
-        ) from error

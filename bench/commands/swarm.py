@@ -108,8 +108,8 @@ def run(
     allowed = allowances(model, budget_bytes)
     planned = layout(in_flight, allowed, strategy=model, processes=processes)
     if dry_run:
-        text = json.dumps({"layout": asdict(planned), "allowed": asdict(allowed)}) if as_json else None
-        put(text or "\n".join(plan_lines(planned, allowed, model)))
+        values = {"layout": asdict(planned), "allowed": asdict(allowed)}
+        put(json.dumps(values) if as_json else "\n".join(plan_lines(planned, allowed, model)))
         return 0
     need(not model.lack, f"{name} cannot be run here: it {model.lack}")
     scale.hold_ns(hold, "--hold")

@@ -129,9 +129,10 @@ def advise(
     why_not = _why_not(wanted, advised, forecasts)
     pools = [model for model in models if model.name == POOL and load.work_ns >= MUCH_WORK * model.cost(in_flight).ns]
     if pools and cores > 1 and forecasts[0].is_full:
-        forecasts.append(forecast(pools[0], cores=cores))
-        if forecasts[-1].verdict == "faster":
-            advised = forecasts[-1]
+        pool = forecast(pools[0], cores=cores)
+        forecasts.append(pool)
+        if pool.verdict == "faster":
+            advised = pool
     return Advice(
         advised=None if why_not else advised,
         why_not=why_not,
@@ -186,15 +187,13 @@ def _forecast(
     """
     load, in_flight = wanted.load, wanted.in_flight
     full_at = model.knee(load)
+    is_long = load.latency_ns >= MIN_TURN_NS
     processes = 1
-    each = in_flight
-    if load.latency_ns >= MIN_TURN_NS:
-        if cores > 1:
-            processes = math.ceil(in_flight / full_at)
-        each = min(math.ceil(in_flight / processes), math.ceil(full_at))
-    elif cores > 1:
-        processes = 0
-        each = math.ceil(in_flight / cores)
+    if cores > 1:
+        processes = math.ceil(in_flight / full_at) if is_long else 0
+    each = math.ceil(in_flight / (processes or cores))
+    if is_long:
+        each = min(each, math.ceil(full_at))
     used = min(processes or cores, cores)
     rates = model.per_s(in_flight, load) if cores == 1 else model.pool_per_s(in_flight, load, used)
     ratio = rates[0] / fastest.per_s(in_flight, load)[0]

@@ -126,7 +126,7 @@ class Model(NamedTuple):
 def models(lines: DataFrame) -> list[Model]:
     """Return the models of lines of the frame that have the costs, in the order of their names.
 
-    Lines ``with_cycles`` say which arms are unstable.
+    Lines are ``with_cycles``, which say which arms are unstable.
     """
     return [Model(str(name), _costs(part)) for name, part in bare(lines).groupby("arm")]
 
@@ -142,7 +142,7 @@ def _costs(lines: DataFrame) -> tuple[Cost, ...]:
     for mean in records(summary(lines, ["in_flight"]).sort_values("in_flight")):
         of_number = lines[lines["in_flight"] == mean.in_flight]
         low, high = mean.low, mean.high
-        is_unstable = "is_unstable" in of_number and bool(of_number["is_unstable"].any())
+        is_unstable = bool(of_number["is_unstable"].any())
         if is_unstable or not math.isfinite(mean.high):
             low, high = of_number["value"].min(), of_number["value"].max()
         costs.append(Cost(int(mean.in_flight), mean.estimate, float(low), float(high), is_unstable))

@@ -81,17 +81,15 @@ def _why(advice: Advice, advised: Forecast, wanted: Wanted) -> list[str]:
     fastest = advice.models[0]
     page_ns = advised.cpu_per_page_ns
     turn_ns = wanted.load.latency_ns + page_ns
+    gives = units.number(advised.pages_per_s[0])
     sentences = []
     if fastest.is_full:
         of = f" of {units.number(wanted.in_flight / turn_ns * 1e9)}" if wanted.load.latency_ns else ""
         sentences.append(f"CPU-bound: one core gives {units.number(fastest.pages_per_s[0])}{of} pages/s.")
     else:
-        share = units.percent(advised.pages_per_s[0] * advised.cpu_per_page_ns / 1e9)
-        sentences.append(
-            f"Latency-bound: N / L gives {units.number(advised.pages_per_s[0])} pages/s, and a core is {share} busy."
-        )
+        share = units.percent(advised.pages_per_s[0] * page_ns / 1e9)
+        sentences.append(f"Latency-bound: N / L gives {gives} pages/s, and a core is {share} busy.")
     if advised.processes != 1:
-        gives = units.number(advised.pages_per_s[0])
         each = words.in_flight(math.ceil(wanted.in_flight / advised.cores))
         sentences.append(
             f"This machine has {words.counted(advised.cores, 'core')}: as many processes with {each} each give {gives}."

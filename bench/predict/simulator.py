@@ -29,7 +29,10 @@ MAX_SHARE = 1.1
 
 
 def simulated(every: DataFrame) -> dict[str, Any] | None:
-    """Return the data of the simulator of a frame; None without the costs of two models that share a setting."""
+    """Return the data of the simulator; None without the costs of two models that share a setting.
+
+    Lines are ``with_cycles``.
+    """
     lines = every[every["kind"].isin(TIMED)].query("comparison == '' and role != 'placebo'")
     shares = lines[lines["figure"] == "cpu_share"].groupby("arm")["value"].median()
     plain = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
@@ -52,10 +55,9 @@ def _points(lines: DataFrame) -> list[list[Any]]:
     """Return arm, latency, CPU work, number in flight, pages per second, and whether that is unstable, of each cell."""
     rates = lines[lines["figure"] == "pages_per_s"]
     by = ["arm", "latency_ns", "cpu_ns", "in_flight"]
-    jumping = rates[rates["is_unstable"]] if "is_unstable" in rates else rates[:0]
-    unstable = set(jumping[by].itertuples(index=False, name=None))
+    unstable = rates.groupby(by)["is_unstable"].any()
     means = records(summary(rates, by))
-    return [[words.plain(mean.arm), *mean[1:5], tuple(mean[:4]) in unstable] for mean in means]
+    return [[words.plain(mean.arm), *mean[1:5], bool(unstable[mean[:4]])] for mean in means]
 
 
 def _models(many: list[Model]) -> list[dict[str, Any]]:

@@ -15,7 +15,6 @@ from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.run import beside_the_server, plan
 from inflight.bench.measure.server import running
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.trial import Trial
 from inflight.bench.race.command import PRESET, show
 from inflight.bench.race.lanes import races
 
@@ -40,10 +39,16 @@ def run() -> int:
     \b
     inflight demo
     """
+    # One round of the preset, of the installed strategies. Crawls with one in flight are short, and come last.
+    names = [name for name in strategies.models() if not strategies.describe(name).lack]
+    experiment = experiment_of(PRESET, names, 1)
+    grids = [edited(grid, pages=ALONE_PAGES) if grid.in_flight == (1,) else grid for grid in experiment.crawl]
+    trials = plan(edited(experiment, crawl=tuple(grids)))
+    trials.sort(key=lambda trial: -trial.workload.in_flight)
     stored = []
     cpus = host.choose_cpus(pin=True)
     with interruptible(), running(cpus.server) as server, beside_the_server(cpus):
-        for trial in trials():
+        for trial in trials:
             say(f"{trial.name}: {trial.workload.site.pages} pages, {trial.workload.in_flight} in flight ...")
             row = run_trial(trial, server, Setting("demo", cpus))
             if row.status != "ok":
@@ -54,12 +59,3 @@ def run() -> int:
     put(WHY)
     say("\nNext: inflight run quick    compares the models on this machine")
     return 0
-
-
-def trials() -> list[Trial]:
-    """Return one round of the preset, of the installed strategies; crawls with one in flight are short, and last."""
-    names = [name for name in strategies.models() if not strategies.describe(name).lack]
-    experiment = experiment_of(PRESET, names, 1)
-    grids = [edited(grid, pages=ALONE_PAGES) if grid.in_flight == (1,) else grid for grid in experiment.crawl]
-    planned = plan(edited(experiment, crawl=tuple(grids)))
-    return sorted(planned, key=lambda trial: -trial.workload.in_flight)

@@ -81,8 +81,7 @@ def _line(lane: Lane, race: Race) -> tuple[str, ...]:
 
 def page(fragment: Fragment, title: str) -> str:
     """Return a page of its own, which needs no network and runs only its own script."""
-    html = Markup(fragment.html)  # noqa: S704
-    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), html)
+    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), Markup(fragment.html))  # noqa: S704
     return pages.shell(title, body, fragment.css, fragment.js, {"race-data": fragment.data})
 
 

@@ -253,7 +253,8 @@ def arms(in_flight: int, blocks: int = 3, **values: Any) -> list[Row]:
 def test_costs_are_known_near_and_between_measured_numbers(
     measured: Sequence[int], asked: Sequence[int], expected: bool
 ) -> None:
-    lines = frame([row for number in measured for row in arms(number, cpu_per_page_ns=30_000)])
+    rows = [row for number in measured for row in arms(number, cpu_per_page_ns=30_000)]
+    lines = with_cycles(frame(rows), rows)
 
     assert {bool(known(lines, wanted(0, 0, number))) for number in asked} == {expected}
 
@@ -271,7 +272,7 @@ def test_costs_are_known_near_and_between_measured_numbers(
     ],
 )
 def test_other_rows_have_no_cost(found: list[Row]) -> None:
-    assert not known(frame(found), wanted(0, 0, 100))
+    assert not known(with_cycles(frame(found), found), wanted(0, 0, 100))
 
 
 @pytest.mark.parametrize(
