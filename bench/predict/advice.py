@@ -18,9 +18,9 @@ from pandas import DataFrame
 from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.statistics import knee
+from inflight.bench.plan.grid import USUAL_PAGES
 from inflight.bench.predict.model import Load, Model, bare, models
 from inflight.bench.rows.kinds import OVER_TLS
-from inflight.fake_server.site import SiteConfig
 
 POOL, MEMBER = "process_pool", "native_asyncio"
 """The strategy with a process for each core, and the model that each of these processes is."""
@@ -35,8 +35,6 @@ leaves out; and that time on the loopback interface, about."""
 MUCH_WORK = 5
 """Work per page as a multiple of the pool's own CPU time, from which on a pool is advised: with less, its parent and
 the server, which share the cores, decide."""
-SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
-"""The values of the site on which the CPU time per page depends; those of the preset are the default."""
 _PLAIN = (
     "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and comparison == '' and arm == strategy "
     f"and (cores > 1) == (strategy == '{POOL}')"
@@ -146,7 +144,7 @@ def _plain(lines: DataFrame, wanted: Wanted) -> DataFrame:
     """Return the lines of strategies in blocks with these connections, on pages like those that are wanted."""
     plain = lines.query(_PLAIN)
     plain = plain[plain["connection"] == wanted.connection]
-    return plain[plain["site"].map(lambda text: json.loads(text).items() >= SITE.items()).astype(bool)]
+    return plain[plain["site"].map(lambda text: json.loads(text).items() >= USUAL_PAGES.items()).astype(bool)]
 
 
 def known(lines: DataFrame, wanted: Wanted) -> list[Model]:
