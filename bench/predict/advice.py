@@ -108,9 +108,9 @@ def advise(
     and ``available_bytes`` are those of this machine.
     """
     load, in_flight = wanted.load, wanted.in_flight
-    models = [model for model in known(lines, wanted) if model.name in lengths]
-    models.sort(key=lambda model: (model.cost(in_flight).is_unstable, -model.per_s(in_flight, load)[0], model.name))
-    singles = [model for model in models if model.name != POOL]
+    able = [model for model in known(lines, wanted) if model.name in lengths]
+    able.sort(key=lambda model: (model.cost(in_flight).is_unstable, -model.per_s(in_flight, load)[0], model.name))
+    singles = [model for model in able if model.name != POOL]
     forecast = partial(
         _forecast,
         wanted=wanted,
@@ -125,7 +125,7 @@ def advise(
     if (advised.memory_bytes or 0) > MEMORY_SHARE * available_bytes:
         advised = min(alike, key=lambda each: each.memory_bytes or math.inf)
     why_not = _why_not(wanted, advised, forecasts)
-    pools = [model for model in models if model.name == POOL and load.work_ns >= MUCH_WORK * model.cost(in_flight).ns]
+    pools = [model for model in able if model.name == POOL and load.work_ns >= MUCH_WORK * model.cost(in_flight).ns]
     if pools and cores > 1 and forecasts[0].is_full:
         pool = forecast(pools[0], cores=cores)
         forecasts.append(pool)
