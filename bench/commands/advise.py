@@ -21,6 +21,7 @@ from inflight.bench.commands.options import JSON, OUT, PLACE, QUIET, option
 from inflight.bench.commands.output import put, say, seconds
 from inflight.bench.measure import host
 from inflight.bench.measure import run as runs
+from inflight.bench.measure.limits.facts import available_bytes
 from inflight.bench.plan.experiment import Experiment, load
 from inflight.bench.plan.grid import CrawlTable, ThroughputTable, work_ns
 from inflight.bench.plan.judge import judged, need
@@ -29,7 +30,6 @@ from inflight.bench.plan.trials import estimate_ns
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
 from inflight.fake_server.delays import parse_delay
-from inflight.fake_server.site import SiteConfig
 
 if TYPE_CHECKING:
     from inflight.bench.predict.advice import Forecast, Wanted
@@ -38,8 +38,6 @@ FORMAT, UNKNOWN = 4, 3
 """Format of the JSON; and the exit code without a recommendation."""
 PRESET = "costs"
 """The preset that measures what advice goes by."""
-SITE = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
-"""The values of the site on which the CPU time per page depends; those of the preset are the default."""
 BLOCKS, CYCLES = 5, 6
 """Number of blocks of a verification, and of slices of each strategy in a block without latency."""
 
@@ -89,26 +87,32 @@ def run(
 
     delay = judged(partial(parse_delay, latency), "--latency")
     cpu_ns = work_ns(cpu, "--cpu")
-    wanted = advice.Wanted(Load(delay.mean_ns, cpu_ns), in_flight, tls, SITE)
+    wanted = advice.Wanted(Load(delay.mean_ns, cpu_ns), in_flight, tls)
     measured = costs(in_flight, tls)
     workload = ThroughputTable(
         latency=(delay.text,), in_flight=(in_flight,), cpu=(cpu,), tls=tls, cycles=1 if delay.mean_ns else CYCLES
     )
     crawl = CrawlTable(latency=(delay.text,), in_flight=(in_flight,), pages=in_flight, tls=tls)
-    left_out = _left_out(replace(measured, crawl=(crawl,), throughput=(), memory=()))
+    asked_for = replace(measured, crawl=(crawl,), throughput=(), memory=())
+    # The strategies that cannot have this many in flight here, which are not compared, each with the reason.
+    most = runs.above_limits(asked_for)
+    left_out = {name: f"never has more than {number:,} in flight" for name, number in most.items()}
+    for trial in map(runs.judge, runs.all_trials(asked_for)):
+        left_out |= {part.name: trial.short[part.id] for part in row_trials(trial) if part.id in trial.short}
     names = [name for name in measured.strategies if name not in left_out]
-    need(bool(set(names) - {advice.POOL}), next(iter(left_out.values()), ""))
+    singles = {*names} - {advice.POOL}
+    need(bool(singles), next(iter(left_out.values()), ""))
     place = folder or newest(out, wanted, names)
     if place is None:
         place = _run(out, measured, f"No run of this machine in {out} has the CPU time per page: measuring it")
     stored = rows.read(place)
     lines = with_cycles(frame(stored), stored)
-    is_known = any(model.name in names for model in advice.known(lines, wanted))
+    is_known = any(model.name in singles for model in advice.known(lines, wanted))
     need(is_known, f"{place} has no CPU time per page, without latency and CPU work, at about {in_flight:,} in flight")
     there, here = rows.machine(place), host.machine()
     programs = Path(strategies.__file__).parent
     lengths = {name: len((programs / f"{name}.py").read_text("utf-8").splitlines()) for name in names}
-    advised = advice.advise(lines, trials(stored), wanted, lengths, here["usable_cores"])
+    advised = advice.advise(lines, trials(stored), wanted, lengths, here["usable_cores"], available_bytes())
     source = show.Source(
         run=str(place),
         measured_at=stored[-1].started_at,
@@ -124,15 +128,12 @@ def run(
     if verify and advised.advised is not None:
         others = [each for each in advised.models if each.strategy != advised.advised.strategy]
         chosen = [advised.advised, *others[:1]]
-        again = _run(out, _verification(measured, workload, chosen), "Measuring this workload")
-        stored = rows.read(again)
-        verified = advice.verify(with_cycles(frame(stored), stored), chosen) | {"folder": str(again)}
+        verified = _verified(out, measured, workload, chosen)
         if not as_json:
             put(f"\n{show.verified_text(verified)}")
     if as_json:
         asked = {"latency_ns": round(delay.mean_ns), "cpu_ns": cpu_ns, "in_flight": in_flight, "tls": tls}
-        parts = to_builtins(advised), to_builtins(source)
-        result = {"format": FORMAT, **asked, **parts[0], **parts[1], "verified": verified}
+        result = {"format": FORMAT, **asked, **to_builtins(advised), **to_builtins(source), "verified": verified}
         put(json.dumps(result, allow_nan=False))
     return 0 if advised.advised and (verified is None or verified["holds"]) else UNKNOWN
 
@@ -153,9 +154,14 @@ def costs(in_flight: int, tls: bool) -> Experiment:
     return experiment.over_tls() if tls else experiment
 
 
-def _verification(measured: Experiment, workload: ThroughputTable, chosen: "Sequence[Forecast]") -> Experiment:
-    """Return the experiment that measures a workload in blocks of the chosen models, on the cores of the first."""
-    return replace(
+def _verified(
+    out: Path, measured: Experiment, workload: ThroughputTable, chosen: "Sequence[Forecast]"
+) -> dict[str, Any]:
+    """Measure a workload in blocks of the chosen models, on the cores of the first; return what that says of them."""
+    from inflight.bench.frame.frame import frame, with_cycles
+    from inflight.bench.predict.advice import verify
+
+    experiment = replace(
         measured,
         name="advise",
         about="Measured by `inflight advise --verify`.",
@@ -165,14 +171,9 @@ def _verification(measured: Experiment, workload: ThroughputTable, chosen: "Sequ
         memory=(),
         answer=(),
     )
-
-
-def _left_out(experiment: Experiment) -> dict[str, str]:
-    """Return the strategies that cannot have this many in flight here, each with the reason; they are not compared."""
-    reasons = {name: f"never has more than {most:,} in flight" for name, most in runs.above_limits(experiment).items()}
-    for trial in map(runs.judge, runs.all_trials(experiment)):
-        reasons |= {part.name: trial.short[part.id] for part in row_trials(trial) if part.id in trial.short}
-    return reasons
+    folder = _run(out, experiment, "Measuring this workload")
+    stored = rows.read(folder)
+    return verify(with_cycles(frame(stored), stored), chosen) | {"folder": str(folder)}
 
 
 def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:
@@ -181,7 +182,7 @@ def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:
     Runs that came with the project (``results/reference``) are used only if ``--from`` names one.
     """
     from inflight.bench.frame import noise
-    from inflight.bench.frame.frame import frame
+    from inflight.bench.frame.frame import frame, with_cycles
     from inflight.bench.predict import advice
 
     machine: Mapping[str, Any] = host.machine()
@@ -191,7 +192,7 @@ def newest(out: Path, wanted: "Wanted", names: Sequence[str]) -> Path | None:
             stored = [] if rows.machine_changes(rows.machine(folder), machine) else rows.read(folder)
         except RowsError:
             continue
-        costs = {model.name for model in advice.known(frame(stored), wanted)}
+        costs = {model.name for model in advice.known(with_cycles(frame(stored), stored), wanted)}
         if costs >= set(names):
             if not noise.is_noisy(stored):
                 return folder

@@ -89,7 +89,10 @@ def run(*, strategy: str, as_json: bool, **options: Any) -> int:
     lack = strategies.describe(strategy).tls_lack
     need(not (order.is_https and lack), f"{strategy} {lack}")
     try:
-        pages, summary = _crawl(strategy, order, as_json=as_json)
+        pages, summary = _crawled(strategy, order)
+        for page in pages:
+            put(json.dumps(asdict(page)) if as_json else _line(page))
+        put(json.dumps({"summary": {"strategy": strategy} | summary}) if as_json else _totals(strategy, summary))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the crawl was not finished") from None
     if "interrupted" in summary:
@@ -97,7 +100,9 @@ def run(*, strategy: str, as_json: bool, **options: Any) -> int:
         return 130
     if any(status.startswith("2") for status in summary["statuses"]):
         return 0
-    complain(f"inflight crawl: nothing could be fetched: {_failures(summary)}; {_advice(pages)}")
+    answered = [f"{n} with status {status}" for status, n in summary["statuses"].items()]
+    why = ", ".join(_errors(summary) + answered)
+    complain(f"inflight crawl: nothing could be fetched: {why}; {_advice(pages)}")
     return 1
 
 
@@ -114,6 +119,8 @@ def job(
     connection: Connection,
 ) -> Job:
     """Return the job that the options describe. Raises ExperimentError with one sentence."""
+    import ssl
+
     from inflight.bench.commands.run import time_s
     from inflight.bench.measure.limits import descriptor_shortage
 
@@ -130,7 +137,12 @@ def job(
     need(len(schemes) == 1, "give http URLs or https URLs, not both: a crawl has one scheme")
     need(ca is None or schemes == {"https"}, "--ca is for https, and all URLs are http")
     if ca is not None:
-        _check_cas(ca)
+        try:
+            ssl.create_default_context(cafile=ca)
+        except ssl.SSLError as error:
+            raise ExperimentError(f"--ca: {ca} has no certificates in PEM format") from error
+        except OSError as error:
+            raise ExperimentError(f"--ca: cannot read {ca}: {error.strerror}") from error
     if in_flight is None:
         away = [host for host in map(host_of, roots) if not is_loopback(host)]
         in_flight = IN_FLIGHT_AWAY if away else IN_FLIGHT
@@ -151,35 +163,8 @@ def job(
     )
 
 
-def _check_cas(file: Path) -> None:
-    """Raise ExperimentError with one sentence when a file has no certificates."""
-    import ssl
-
-    try:
-        ssl.create_default_context(cafile=file)
-    except ssl.SSLError as error:
-        raise ExperimentError(f"--ca: {file} has no certificates in PEM format") from error
-    except OSError as error:
-        raise ExperimentError(f"--ca: cannot read {file}: {error.strerror}") from error
-
-
-def _crawl(strategy: str, job: Job, *, as_json: bool) -> tuple[list[Page], dict[str, Any]]:
-    """Crawl and print; return the pages and the summary. Raises ExperimentError when the strategy fails."""
-    pages, seconds, more = _crawled(strategy, job)
-    summary = summarise(pages, seconds) | more
-    if as_json:
-        for page in pages:
-            put(json.dumps(asdict(page)))
-        put(json.dumps({"summary": {"strategy": strategy} | summary}))
-    else:
-        for page in pages:
-            put(_line(page))
-        put(_totals(strategy, summary))
-    return pages, summary
-
-
-def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]]:
-    """Return the pages of a crawl, its seconds, the other totals, and whether it was interrupted.
+def _crawled(strategy: str, job: Job) -> tuple[list[Page], dict[str, Any]]:
+    """Return the pages of a crawl and its totals, one of which is that it was interrupted.
 
     Raises ExperimentError when the strategy fails, and KeyboardInterrupt when an interrupted crawl has no page.
     """
@@ -203,7 +188,8 @@ def _crawled(strategy: str, job: Job) -> tuple[list[Page], float, dict[str, Any]
                 seconds, more = time.monotonic() - begin_s, {"interrupted": True}
     except process.WorkerError as error:
         raise ExperimentError(f"{strategy}: {error}") from error
-    return [Page(**values) for values in answer["pages"]], seconds, answer["summary"] | more
+    pages = [Page(**values) for values in answer["pages"]]
+    return pages, summarise(pages, seconds) | answer["summary"] | more
 
 
 def _so_far(worker: process.Worker) -> dict[str, Any]:
@@ -273,7 +259,7 @@ def _totals(strategy: str, summary: dict[str, Any]) -> str:
         f"\n{strategy}: {counted(summary['urls'], 'URL')}, {counted(summary['pages'], 'page')} "
         f"({counted(summary['redirects'], 'redirect')}), {size(summary['bytes'])} in {elapsed}, "
         f"{count(round(summary['pages_per_s'] or 0))} pages/s, at most {count(summary['peak_in_flight'])} in flight\n"
-        f"errors: {_errors(summary) or 'none'}\nnot followed: "
+        f"errors: {', '.join(_errors(summary)) or 'none'}\nnot followed: "
         f"{printable(', '.join(counted(n, what) for what, n in summary['not_followed'].items())) or 'none'}; "
         "never: src, srcset, <base>, meta refresh, scripts"
     )
@@ -305,12 +291,6 @@ def _why_refused(details: str) -> str:
     return f"is refused: {details}" if details else "is expired, of another host, or of an unknown CA (--ca FILE)"
 
 
-def _failures(summary: dict[str, Any]) -> str:
-    """Return why there is no page: ``2 connection refused, 1 with status 404``."""
-    answered = [f"{n} with status {status}" for status, n in summary["statuses"].items()]
-    return ", ".join([_errors(summary)] * bool(summary["errors"]) + answered)
-
-
-def _errors(summary: dict[str, Any]) -> str:
-    """Return the errors of a crawl by kind: ``3 timeout, 1 connection refused``; empty without any."""
-    return ", ".join(f"{n} {kind}" for kind, n in summary["errors"].items())
+def _errors(summary: dict[str, Any]) -> list[str]:
+    """Return the errors of a crawl by kind, each as ``3 timeout``."""
+    return [f"{n} {kind}" for kind, n in summary["errors"].items()]

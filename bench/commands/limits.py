@@ -7,9 +7,10 @@ is one limit with what it leaves.
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from msgspec.structs import asdict
@@ -34,8 +35,8 @@ LABEL = 10
 """Width of the labels before each line, in characters."""
 ABOUT = "The limits of this machine, as found by inflight limits."
 """What the experiment of such a run measures."""
-Save = Callable[[str, dict[str, Any], Begin], None]
-"""Function that stores the finding about a resource, and when it began."""
+Line = tuple[str, str, str]
+"""A line for people: its label, its text and its style, which only a terminal shows. A heading has no label."""
 
 
 @click.argument("resources", nargs=-1, metavar="[RESOURCE...]")
@@ -62,99 +63,91 @@ def run(*, resources: Sequence[str], dry_run: bool, through_shared: bool, as_jso
     chosen = tuple(dict.fromkeys(resources)) or RESOURCES
     for resource in chosen:
         check_known(resource, RESOURCES, "resource", "limits")
-    printer = Printer(sys.stderr if as_json else sys.stdout)
-    save = None if out is None or dry_run else _saver(out, chosen, through_shared=through_shared)
-    answers = {}
+    show = partial(_print, file=sys.stderr if as_json else sys.stdout)
+    table = {"resources": list(chosen), "through_shared": through_shared}
+    wanted = experiment.parse({"about": ABOUT, "limit": [table]}, "limits", strategies.models(), "limits")
+    trials = {trial.name: trial for trial in plan.expand(wanted, {})}
+    folder = None if out is None or dry_run else runs.new_folder(out, wanted)
+    answers: dict[str, Any] = {}
     try:
         with interruptible():
             for resource in chosen:
+                show([("", resource, "bold")])
                 if dry_run:
                     predicted = limits.predict(resource)
-                    printer.predictions(resource, predicted)
+                    show(lines_of_predictions(resource, predicted))
                     answers[resource] = {"ceilings": [asdict(ceiling) for ceiling in predicted]}
-                else:
-                    answers[resource] = _find(resource, printer, save, through_shared=through_shared)
+                    continue
+                if resource == "threads":
+                    show(lines_of_plan(limits.predict(resource), through_shared=through_shared))
+                begin = Begin.now()
+                answers[resource] = limits.find(resource, through_shared=through_shared)
+                show(lines_of_finding(resource, answers[resource]))
+                if folder is not None:
+                    runs.append(folder, limits.make_row(trials[resource], folder.name, begin, answers[resource]))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("all started processes have been stopped") from None
+    if folder is not None:
+        from inflight.bench.show.studies import Studies
+
+        store(folder, Studies(rows.read(folder)))
     if as_json:
         put(json.dumps(answers))
     return 0
 
 
-def _find(resource: str, printer: "Printer", save: Save | None, *, through_shared: bool) -> dict[str, Any]:
-    """Find how much of a resource a process gets, print it, and store it if asked."""
-    printer.head(resource)
-    if resource == "threads":
-        printer.plan(limits.predict(resource), through_shared=through_shared)
-    begin = Begin.now()
-    values = limits.find(resource, through_shared=through_shared)
-    printer.finding(resource, values)
-    if save is not None:
-        save(resource, values, begin)
-    return values
+def lines_of_plan(predicted: Sequence[Ceiling], *, through_shared: bool) -> Iterator[Line]:
+    """Yield how many threads are about to be started."""
+    if not predicted:
+        yield "plan", "about to start threads, up to the first refusal: no limit is known", ""
+        return
+    first = predicted[0]
+    yield "plan", f"about to start threads, up to {first.most:,}, the estimated limit of {first.name}", ""
+    yield " ", first.evidence, ""
+    aim = stop(predicted, math.inf, None, through_shared=through_shared)
+    if aim.most < first.most:
+        yield " ", f"stops at {aim.most:,} {aim.sentence}", ""
 
 
-class Printer:
-    """Print for people: a heading for each resource, lines with labels, bold on a terminal only."""
+def lines_of_predictions(resource: str, predicted: Sequence[Ceiling]) -> Iterator[Line]:
+    """Yield all ceilings of a resource, the lowest first."""
+    for ceiling in predicted:
+        shared = ", shared with other processes" if ceiling.shared else ""
+        yield amount(resource, ceiling.most), f"{ceiling.name}{shared}", ""
+        yield " ", ceiling.evidence, ""
+        yield " ", f"to raise: {ceiling.remedy}", ""
+    if not predicted:
+        yield " ", "no limit is known on this system", ""
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
 
-    def head(self, resource: str) -> None:
-        """Print the heading of a resource."""
-        self._print(resource, "bold")
+def lines_of_finding(resource: str, values: dict[str, Any]) -> Iterator[Line]:
+    """Yield the number, the limit that binds, the evidence, the remedy, and the next limit."""
+    stopped_by = values["stopped_by"]
+    number = values["predicted" if stopped_by == "predicted" else "found"]
+    yield "limit", f"{'none' if number is None else amount(resource, number)} ({stopped_by})", "bold"
+    if stopped_by in {"predicted", "failure"}:
+        names = values["bound_by"]
+        bound_by = f"ambiguous: {' or '.join(names)}" if isinstance(names, list) else names
+        yield "bound by", bound_by or "none of the limits known on this system", "bold"
+    for sentence in values["evidence"]:
+        yield "evidence", sentence, ""
+    if values["remedy"]:
+        yield "to raise", values["remedy"], ""
+    if values["next"]:
+        yield "next", f"{values['next']['name']}, at {amount(resource, values['next']['most'])}", ""
+    yield "", "", ""
 
-    def plan(self, predicted: Sequence[Ceiling], *, through_shared: bool) -> None:
-        """Print how many threads are about to be started."""
-        if not predicted:
-            self._line("plan", "about to start threads, up to the first refusal: no limit is known")
-            return
-        first = predicted[0]
-        self._line("plan", f"about to start threads, up to {first.most:,}, the estimated limit of {first.name}")
-        self._line("", first.evidence)
-        aim = stop(predicted, math.inf, None, through_shared=through_shared)
-        if aim.most < first.most:
-            self._line("", f"stops at {aim.most:,} {aim.sentence}")
 
-    def predictions(self, resource: str, predicted: Sequence[Ceiling]) -> None:
-        """Print all ceilings of a resource, the lowest first."""
-        self.head(resource)
-        for ceiling in predicted:
-            shared = ", shared with other processes" if ceiling.shared else ""
-            self._line(amount(resource, ceiling.most), f"{ceiling.name}{shared}")
-            self._line("", ceiling.evidence)
-            self._line("", f"to raise: {ceiling.remedy}")
-        if not predicted:
-            self._line("", "no limit is known on this system")
+def _print(lines: Iterable[Line], file: TextIO) -> None:
+    """Print lines with their labels."""
+    from rich.console import Console
+    from rich.text import Text
 
-    def finding(self, resource: str, values: dict[str, Any]) -> None:
-        """Print the number, the limit that binds, the evidence, the remedy, and the next limit."""
-        stopped_by = values["stopped_by"]
-        number = values["predicted" if stopped_by == "predicted" else "found"]
-        self._line("limit", f"{'none' if number is None else amount(resource, number)} ({stopped_by})", "bold")
-        if stopped_by in {"predicted", "failure"}:
-            names = values["bound_by"]
-            bound_by = f"ambiguous: {' or '.join(names)}" if isinstance(names, list) else names
-            self._line("bound by", bound_by or "none of the limits known on this system", "bold")
-        for sentence in values["evidence"]:
-            self._line("evidence", sentence)
-        if values["remedy"]:
-            self._line("to raise", values["remedy"])
-        if values["next"]:
-            self._line("next", f"{values['next']['name']}, at {amount(resource, values['next']['most'])}")
-        self._print("")
-
-    def _line(self, label: str, text: str, style: str = "") -> None:
-        """Print a line with a label."""
-        self._print(text, style, before=f"  {label:<{LABEL}} ")
-
-    def _print(self, text: str, style: str = "", *, before: str = "") -> None:
-        """Print a text in a style, behind another text without one."""
-        from rich.console import Console
-        from rich.text import Text
-
-        with printing(self._file):
-            Console(file=self._file, highlight=False, soft_wrap=True).print(Text.assemble(before, (text, style)))
+    with printing(file):
+        console = Console(file=file, highlight=False, soft_wrap=True)
+        for label, text, style in lines:
+            before = f"  {label:<{LABEL}} " if label else ""
+            console.print(Text.assemble(before, (text, style)))
 
 
 def amount(resource: str, number: int) -> str:
@@ -164,22 +157,3 @@ def amount(resource: str, number: int) -> str:
 
 _NOUNS = {"threads": "threads", "descriptors": "descriptors", "ports": "ports", "backlog": "connections"}
 """What an amount of each resource is called."""
-
-
-def _saver(out: Path, chosen: Sequence[str], *, through_shared: bool) -> Save:
-    """Make the folder of a run, and return the function that appends rows to it."""
-    table = {"resources": list(chosen), "through_shared": through_shared}
-    wanted = experiment.parse({"about": ABOUT, "limit": [table]}, "limits", strategies.models(), "limits")
-    folder = runs.new_folder(out, wanted)
-    trials = {trial.name: trial for trial in plan.expand(wanted, {})}
-
-    def save(resource: str, values: dict[str, Any], begin: Begin) -> None:
-        """Append the row of a resource; after the last one, save plots and page."""
-        row = limits.make_row(trials[resource], folder.name, begin, values)
-        runs.append(folder, row)
-        if len(rows.read(folder)) == len(chosen):
-            from inflight.bench.show.studies import Studies
-
-            store(folder, Studies(rows.read(folder)))
-
-    return save

@@ -14,6 +14,7 @@ from inflight import strategies
 from inflight.bench.commands.output import put, seconds
 from inflight.bench.plan import experiment as experiments
 from inflight.bench.plan.trials import estimate_ns, expand
+from inflight.bench.show.words import join
 from inflight.strategies import Description, registry
 
 WIDTH = 100
@@ -38,7 +39,15 @@ def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
         for name in dict.fromkeys(experiments.named(text, "STRATEGY") for text in chosen):
             _tell(strategies.describe(name))
         return 0
-    known, broken = _described(strategies.names())
+    known: dict[str, Description] = {}
+    broken = {}
+    for name in strategies.names():
+        try:
+            known[name] = strategies.describe(name)
+        except strategies.StrategyError as error:
+            if name not in registry.offered():  # one of ours
+                raise
+            broken[name] = str(error)
     for group, meaning in strategies.GROUPS.items():
         members = [described for described in known.values() if described.group == group]
         if not members:
@@ -53,7 +62,7 @@ def run(*, interpreters: bool = False, chosen: Sequence[str] = ()) -> int:
     put("presets (inflight run NAME)")
     for name in experiments.preset_names():
         preset = experiments.load(name, list(known))
-        time = seconds(estimate_ns(expand(preset, {name: known[name] for name in preset.strategies})))
+        time = seconds(estimate_ns(expand(preset, known)))
         put(_entry(name, f"about {time}: {_gist(preset.about)}"))
     return 0
 
@@ -73,25 +82,9 @@ def _interpreters() -> int:
 
     put("interpreters (inflight run --python PATH)")
     for python in on_this_machine():
-        facts = ["free-threaded" if python.free_threaded else "", "debug" if python.debug else ""]
-        put(f"  {python.label:<12} {python.executable}" + "".join(f", {fact}" for fact in facts if fact))
+        kinds = "free-threaded" if python.free_threaded else "", "debug" if python.debug else ""
+        put(join(", ", f"  {python.label:<12} {python.executable}", *kinds))
     return 0
-
-
-def _described(names: list[str]) -> tuple[dict[str, Description], dict[str, str]]:
-    """Return the descriptions of the strategies, and the reasons why some that packages offer have none.
-
-    Raises StrategyError for one of ours.
-    """
-    known, broken = {}, {}
-    for name in names:
-        try:
-            known[name] = strategies.describe(name)
-        except strategies.StrategyError as error:
-            if name not in registry.offered():
-                raise
-            broken[name] = str(error)
-    return known, broken
 
 
 def _entry(name: str, text: str) -> str:

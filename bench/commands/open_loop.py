@@ -4,7 +4,6 @@ It makes an experiment of one table (``plan.scale.OpenTable``) of its options, a
 (``commands``); ``measure.swarm.open_loop`` measures each rate.
 """
 
-import json
 import socket
 from collections.abc import Sequence
 from functools import partial
@@ -16,13 +15,12 @@ import click
 
 from inflight.bench.commands import run as commands
 from inflight.bench.commands.options import JSON, OUT, QUIET, option
-from inflight.bench.commands.output import complain, put
+from inflight.bench.commands.output import complain
 from inflight.bench.measure import run as runs
 from inflight.bench.plan import scale
 from inflight.bench.plan.experiment import Experiment, ExperimentError
 from inflight.bench.plan.judge import convert, judged, need
 from inflight.bench.rows import files as rows
-from inflight.bench.rows.files import Row
 from inflight.fake_server.delays import parse_delay, parse_duration_ns
 
 ABOUT = "Requests sent at constant rates, whether or not earlier ones were answered (inflight open-loop)."
@@ -79,72 +77,35 @@ def run(
     """
     seconds = judged(partial(parse_duration_ns, duration), "--duration") / 1e9
     need(0 < seconds <= scale.MAX_OPEN_SECONDS, f"--duration must be longer than 0 and at most 1h, not {duration}")
-    values = {"rates": list(rates), "seconds": seconds, "users": in_flight} | _served_by(target, latency)
+    values: dict[str, Any] = {"rates": list(rates), "seconds": seconds, "users": in_flight}
+    if target is None:
+        values["latency"] = [judged(partial(parse_delay, latency or DEFAULT_LATENCY), "--latency").text]
+    else:
+        need(latency is None, "--target has its own latency; leave out --latency")
+        values["target"] = target
     table = convert(values, scale.OpenTable, "--rate" if target is None else "--target")
     experiment = Experiment(name="open-loop", about=ABOUT, strategies=(), rounds=rounds, open=(table,))
     trials = runs.plan(experiment)
     if target is not None:
-        check_target(target, not_loopback=not_loopback)
+        if not not_loopback and (refused := scale.refusal(target)) is not None:
+            raise ExperimentError(f"--target {refused}")
+        parts = urlsplit(target)
+        try:
+            socket.create_connection((parts.hostname or "", parts.port or HTTP_PORT), CONNECT_S).close()
+        except OSError as error:
+            raise ExperimentError(
+                f"--target {target}: no server answers at {parts.netloc} ({error.strerror or error}); "
+                "start the server first"
+            ) from error
     folder = runs.new_folder(out, experiment)
     # A stored experiment may load this machine only. To load another one, the user must give permission again.
     again = "begin again" if not_loopback else commands.RESUME
     interrupted = commands.execute(folder, experiment, trials, again=again)
     stored = rows.read(folder)
-    _present(folder, stored, as_json=as_json)
+    commands.present(folder, stored, as_json=as_json)
     if interrupted:
         return 130
     if any(row.valid for row in stored):
         return 0
     complain(f"no valid trial among {len(stored)}: nothing here supports a conclusion")
     return 1
-
-
-def check_target(target: str, *, not_loopback: bool) -> None:
-    """Raise ExperimentError unless the target may be loaded and a server answers there."""
-    parts = urlsplit(target)
-    host, port = parts.hostname or "", HTTP_PORT if parts.port is None else parts.port
-    if not not_loopback and (refused := scale.refusal(target)) is not None:
-        raise ExperimentError(f"--target {refused}")
-    try:
-        socket.create_connection((host, port), CONNECT_S).close()
-    except OSError as error:
-        raise ExperimentError(
-            f"--target {target}: no server answers at {parts.netloc} ({error.strerror or error}); "
-            "start the server first"
-        ) from error
-
-
-def _served_by(target: str | None, latency: str | None) -> dict[str, Any]:
-    """Return the server's part of the table. Raises ExperimentError for a latency together with a target."""
-    if target is None:
-        return {"latency": [judged(partial(parse_delay, latency or DEFAULT_LATENCY), "--latency").text]}
-    if latency is not None:
-        raise ExperimentError("--target has its own latency; leave out --latency")
-    return {"target": target}
-
-
-def _present(folder: Path, stored: list[Row], *, as_json: bool) -> None:
-    """Print the tables, or each row's figures as JSON; save plots and page as other runs do."""
-    if not as_json:
-        commands.present(folder, stored, as_json=False)
-        return
-    from inflight.bench.show.studies import Studies
-
-    files = commands.save(folder, Studies(stored, folder))
-    put(json.dumps({"rates": [_figures(row) for row in stored]} | files))
-
-
-def _figures(row: Row) -> dict[str, Any]:
-    """Return the figures of a row as JSON."""
-    names = ("offered_per_s", "completed_per_s", "arrivals", "started", "completed", "failed", "kept", "why")
-    quantiles = ("count", "p50_ns", "p99_ns")
-    times = {kind: getattr(row.measured, kind) for kind in ("corrected", "uncorrected")}
-    return {
-        "workload": row.workload.id,
-        "round": row.round,
-        "status": row.status,
-        "reason": row.reason,
-        "invalid": [check.name for check in row.failed_checks],
-        **{name: getattr(row.measured, name) for name in names},
-        **{kind: {name: getattr(values, name, None) for name in quantiles} for kind, values in times.items()},
-    }

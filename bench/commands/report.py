@@ -1,12 +1,10 @@
 """``inflight report``: a stored run as a page, as text, as Markdown, as a table or as JSON.
 
-Each form has a function here (``_FORMS``), which takes the folder, the rows and the file to write; they call ``show``.
-Nothing is measured.
+``show`` makes each form (FORMS); here it is printed, or written into a file. Nothing is measured.
 """
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +23,8 @@ from inflight.bench.show.results import Results
 if TYPE_CHECKING:
     from inflight.bench.show.studies import Studies
 
+FORMS = ("html", "terminal", "md", "csv", "parquet", "json")
+"""What a report can be."""
 PARQUET_FILE = "rows.parquet"
 """Name of the table in the folder of a run."""
 
@@ -33,7 +33,7 @@ PARQUET_FILE = "rows.parquet"
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["html", "terminal", "md", "csv", "parquet", "json"]),
+    type=click.Choice(FORMS),
     default="html",
     help="Form of the report. html: a page. terminal: findings, a bar chart and tables. md: Markdown. "
     "csv, parquet: a table of the rows. json: the figures.",
@@ -63,7 +63,24 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
     is_planted = out is not None and out.is_symlink() and out.parent.resolve() == folder.resolve()
     need(not is_planted, f"--output: {out} is a link in the folder of the run; remove it, or name another file")
     stored = rows.read(folder)
-    _FORMS[form](folder, stored, out)
+    if form == "html":
+        _write_page(folder, stored, out)
+    elif form == "parquet":
+        _write_table(folder, stored, out)
+    elif form == "terminal" and out is None:
+        from inflight.bench.show.summary import print_summary
+
+        studies = _studies(folder, stored)
+        with printing(sys.stdout):
+            print_summary(studies, sys.stdout)
+    else:
+        text = _text(form, folder, stored).rstrip("\n")
+        if out is None:
+            put(text)
+        else:
+            with writing(out):
+                out.write_text(f"{text}\n", encoding="utf-8", errors="replace", newline="\n")
+            say(f"written: {out}")
     if stored and not any(row.valid for row in stored):
         from inflight.bench.show.summary import coverage
 
@@ -71,7 +88,7 @@ def run(*, folder: Path | None, form: str, out: Path | None, results: Path) -> i
     return 0
 
 
-def _html(folder: Path, stored: list[Row], out: Path | None) -> None:
+def _write_page(folder: Path, stored: list[Row], out: Path | None) -> None:
     """Write the page of a run, by default into its folder."""
     need_address_space()
     from inflight.bench.show import page as report_page
@@ -83,49 +100,7 @@ def _html(folder: Path, stored: list[Row], out: Path | None) -> None:
     say(f"page:  {written}")
 
 
-def _markdown(folder: Path, stored: list[Row], out: Path | None) -> None:
-    """Print or write the report as Markdown."""
-    from inflight.bench.show.summary import as_markdown
-
-    _put(as_markdown(_studies(folder, stored)), out)
-
-
-def _terminal(folder: Path, stored: list[Row], out: Path | None) -> None:
-    """Print what ``inflight run`` prints at its end, with the decisions that are stored in the folder."""
-    from inflight.bench.show import summary
-
-    studies = _studies(folder, stored)
-    if out is None:
-        with printing(sys.stdout):
-            summary.print_summary(studies, sys.stdout)
-    else:
-        _put(summary.summary_table(studies).plain, out)
-
-
-def _studies(folder: Path, stored: list[Row]) -> "Studies":
-    """Return the studies of a run; say which of its files are missing."""
-    from inflight.bench.show.studies import Studies
-
-    studies = Studies(stored, folder)
-    _, extras = studies.about
-    for sentence in extras.missing:
-        say(sentence)
-    return studies
-
-
-def _csv(folder: Path, stored: list[Row], out: Path | None) -> None:
-    """Print or write the table of the trials as CSV."""
-    _put(Results(folder, stored, {}).csv(), out)
-
-
-def _json(folder: Path, stored: list[Row], out: Path | None) -> None:
-    """Print or write all figures as JSON."""
-    results = Results(folder, stored, {})
-    values = results.summary() | {"sentences": results.answer(), "folder": str(folder)}
-    _put(json.dumps(values, allow_nan=False), out)
-
-
-def _parquet(folder: Path, stored: list[Row], out: Path | None) -> None:
+def _write_table(folder: Path, stored: list[Row], out: Path | None) -> None:
     """Write the table of the trials as a Parquet file, by default into the folder of the run."""
     target = out or folder / PARQUET_FILE
     try:
@@ -137,23 +112,28 @@ def _parquet(folder: Path, stored: list[Row], out: Path | None) -> None:
     say(f"table: {target}")
 
 
-_FORMS: dict[str, Callable[[Path, list[Row], Path | None], None]] = {
-    "html": _html,
-    "terminal": _terminal,
-    "md": _markdown,
-    "csv": _csv,
-    "json": _json,
-    "parquet": _parquet,
-}
-"""What writes each form of a report."""
+def _text(form: str, folder: Path, stored: list[Row]) -> str:
+    """Return the report as text, as Markdown, as the table of the trials in CSV, or with all figures in JSON."""
+    from inflight.bench.show import summary
+
+    results = Results(folder, stored, {})
+    match form:
+        case "csv":
+            return results.csv()
+        case "json":
+            values = results.summary() | {"sentences": results.answer(), "folder": str(folder)}
+            return json.dumps(values, allow_nan=False)
+        case "md":
+            return summary.as_markdown(_studies(folder, stored))
+    return summary.summary_table(_studies(folder, stored)).plain
 
 
-def _put(text: str, out: Path | None) -> None:
-    """Print a text, or write it to a file."""
-    text = text.rstrip("\n")
-    if out is None:
-        put(text)
-        return
-    with writing(out):
-        out.write_text(f"{text}\n", encoding="utf-8", errors="replace", newline="\n")
-    say(f"written: {out}")
+def _studies(folder: Path, stored: list[Row]) -> "Studies":
+    """Return the studies of a run; say which of its files are missing."""
+    from inflight.bench.show.studies import Studies
+
+    studies = Studies(stored, folder)
+    _, extras = studies.about
+    for sentence in extras.missing:
+        say(sentence)
+    return studies

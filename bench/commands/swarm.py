@@ -54,7 +54,10 @@ _RAMP = re.compile(r"(\d{1,8})(?:/s)?")
     "--ramp", metavar="RATE", help="Start at most this many fetches per second, e.g. 5000/s. [default: no limit]"
 )
 @click.option(
-    "--hold", metavar="TIME", help="Hold all fetches for this long, e.g. 30s. [default: until memory has been read]"
+    "--hold",
+    metavar="TIME",
+    default="0",
+    help="Hold all fetches for this long, e.g. 30s. [default: until memory has been read]",
 )
 @click.option(
     "--processes",
@@ -81,7 +84,7 @@ def run(
     strategy: str,
     in_flight: int,
     ramp: str | None,
-    hold: str | None,
+    hold: str,
     processes: int | None,
     nodes: int,
     web: int | None,
@@ -105,18 +108,35 @@ def run(
     allowed = allowances(model, budget_bytes)
     planned = layout(in_flight, allowed, strategy=model, processes=processes)
     if dry_run:
-        text = json.dumps({"layout": asdict(planned), "allowed": asdict(allowed)}) if as_json else None
-        put(text or "\n".join(plan_lines(planned, allowed, model)))
+        values = {"layout": asdict(planned), "allowed": asdict(allowed)}
+        put(json.dumps(values) if as_json else "\n".join(plan_lines(planned, allowed, model)))
         return 0
     need(not model.lack, f"{name} cannot be run here: it {model.lack}")
-    table = {"in_flight": [in_flight], "hold": hold, "processes": processes, "strategies": [name]}
-    table |= {"ramp_per_s": None if ramp is None else ramp_per_s(ramp)}
-    if hold is not None:
-        scale.hold_ns(hold, "--hold")
-    asked = {key: value for key, value in table.items() if value is not None}
-    swarm = convert(asked, scale.SwarmTable, "inflight swarm")
+    scale.hold_ns(hold, "--hold")
+    table = {
+        "in_flight": [in_flight],
+        "ramp_per_s": None if ramp is None else ramp_per_s(ramp),
+        "processes": processes,
+        "hold": hold,
+    }
+    swarm = convert(table, scale.SwarmTable, "inflight swarm")
     experiment = Experiment(name="swarm", about=ABOUT, strategies=(name,), swarm=(swarm,))
-    return _run(experiment, planned, Hosting(nodes, web, say), budget_bytes, out, as_json=as_json)
+    trials = runs.plan(experiment)
+    if planned.bound_by is not None:
+        complain(f"fewer than the {planned.asked:,} asked for: {planned.bound_by.sentence}")
+    if web is not None:
+        _check_free(web)
+        say(f"Locust's page: http://{LOOPBACK}:{web}/")
+    folder = runs.new_folder(out, experiment)
+    interrupted = commands.execute(folder, experiment, trials, budget_bytes, hosting=Hosting(nodes, web, say))
+    measured = rows.read(folder)
+    commands.present(folder, measured, as_json=as_json)
+    if interrupted:
+        return 130
+    for row in measured:
+        if not row.valid:
+            complain(f"this supports no conclusion: {'; '.join(row.invalid_reasons)}")
+    return 0 if measured and all(row.valid for row in measured) else 1
 
 
 def ramp_per_s(text: str) -> int:
@@ -159,31 +179,6 @@ def plan_lines(planned: Layout, allowed: Allowances, strategy: Description) -> I
     yield ""
     bound = planned.bound_by
     yield "No limit of this machine binds." if bound is None else f"A limit binds: {bound.sentence}."
-
-
-def _run(
-    experiment: Experiment, planned: Layout, hosting: Hosting, budget_bytes: int | None, out: Path, *, as_json: bool
-) -> int:
-    """Run the experiment, print its summary, and return the exit code.
-
-    ``planned`` is the layout; less than was asked for is no error, but a row that is not valid is.
-    """
-    trials = runs.plan(experiment)
-    if planned.bound_by is not None:
-        complain(f"fewer than the {planned.asked:,} asked for: {planned.bound_by.sentence}")
-    if hosting.web_port is not None:
-        _check_free(hosting.web_port)
-        say(f"Locust's page: http://{LOOPBACK}:{hosting.web_port}/")
-    folder = runs.new_folder(out, experiment)
-    interrupted = commands.execute(folder, experiment, trials, budget_bytes, hosting=hosting)
-    measured = rows.read(folder)
-    commands.present(folder, measured, as_json=as_json)
-    if interrupted:
-        return 130
-    for row in measured:
-        if not row.valid:
-            complain(f"this supports no conclusion: {'; '.join(row.invalid_reasons)}")
-    return 0 if measured and all(row.valid for row in measured) else 1
 
 
 def _check_free(port: int) -> None:

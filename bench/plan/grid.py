@@ -31,6 +31,8 @@ LAP, MIN_LAP = 1000, 10
 """Pages in a lap of an endless site: default and minimum."""
 MAX_LEFT_NS = 250_000_000
 """Maximum CPU work and transfer of a lap: a block ends when the waiting pages, almost a lap, have been crawled."""
+USUAL_PAGES = {key: SiteConfig().to_dict()[key] for key in ("links", "body_bytes", "body_spread")}
+"""The values of the usual site on which the CPU time per page depends; ``predict.advice`` asks rows for them."""
 
 InFlight = Annotated[int, Meta(ge=1, le=MAX_IN_FLIGHT)]
 """A maximum number of fetches in flight (the cap)."""

@@ -27,13 +27,13 @@ _START_NS = {"shared": 150_000_000, "own": 300_000_000, "none": 150_000_000}
 """Nanoseconds to start and end a worker, by the HTTP stack of its strategy."""
 _FETCH_NS = {"shared": 45_000, "own": 140_000, "none": 45_000}
 """Nanoseconds of CPU time for a fetch, by the HTTP stack."""
-_HANDSHAKE_NS = 1_000_000
-"""For each fetch with a handshake of TLS."""
+_HANDSHAKE_NS = 800_000
+"""For each handshake of TLS: one for each connection."""
 _MEMORY_NS, _HELD_NS, _HELD_THREAD_NS = 60_000_000, 130_000, 1_600_000
 """Nanoseconds for each memory trial, and for each fetch that it holds: without and with a thread of its own."""
 _COUNT_NS, _COUNTED_NS = 900_000_000, {"shared": 400_000_000, "own": 900_000_000, "none": 300_000_000}
 """Nanoseconds for each trial that counts (500 pages after a latency each), and for each of its repeats, by stack."""
-_ARM_NS = 350_000_000
+_ARM_NS = 250_000_000
 """Nanoseconds for an arm to start, warm up and end."""
 _SLICE_NS, _SLICE_FETCHES, _SLICE_ROUNDS = 55_000_000, 20, 4
 """Shortest slice in nanoseconds. The CPU work of its pages adds to it: of _SLICE_FETCHES pages, and of _SLICE_ROUNDS
@@ -45,7 +45,7 @@ _LAG_SLICE_NS = 300_000_000
 _CROWD_NS, _MOST_SLICE_NS = 150_000, 750_000_000
 """A slice lasts for several turns of all fetches in flight: _CROWD_NS for each of them, at most _MOST_SLICE_NS."""
 _CROWD_OF_THREADS, _EACH_THREAD_NS = 1000, 1_000_000
-"""With more ready threads than this, most CPU time goes into wake-ups: _EACH_THREAD_NS per page."""
+"""With as many ready threads or more, most CPU time goes into wake-ups: _EACH_THREAD_NS per page."""
 _PATIENCE_USED = 0.3
 """The share of its patience that an arm takes on average."""
 
@@ -211,13 +211,14 @@ def _block(
     described = {description.name: description for description in chosen}
     models = {arm.name: described[arm.strategy] for arm in every}
     slices_ns = sum(_round_ns(arm, models[arm.name]) + waits_ns + worked_ns for arm in every)
-    expected_ns = round(len(every) * _ARM_NS + cycles * slices_ns)
+    handshakes_ns = _HANDSHAKE_NS * workload.in_flight if workload.tls else 0
+    expected_ns = round(len(every) * (_ARM_NS + handshakes_ns) + cycles * slices_ns)
     return Trial(block_id, number, "arm", workload, expected_ns, every, models, cycles=cycles)
 
 
 def _round_ns(arm: Arm, model: Description) -> int:
     """Return the estimated CPU time of the pages in one slice of an arm, in nanoseconds."""
-    if model.threads_each and arm.in_flight > _CROWD_OF_THREADS:
+    if model.threads_each and arm.in_flight >= _CROWD_OF_THREADS:
         return _EACH_THREAD_NS * arm.in_flight
     least_ns = _LAG_SLICE_NS if arm.lag else _SLICE_NS
     return max(least_ns, min(_MOST_SLICE_NS, _CROWD_NS * arm.in_flight))
@@ -300,7 +301,7 @@ def _crawl_ns(trial: Trial, strategy: Description) -> int:
         return _COUNT_NS + int(workload.repeats) * _COUNTED_NS[stack]
     reachable = trial.reachable
     fetch_ns = _FETCH_NS[stack] + workload.cpu_ns
-    if workload.tls and workload.connection == "per-fetch":
+    if workload.tls and (trial.record.IS_HELD or workload.connection == "per-fetch"):
         fetch_ns += _HANDSHAKE_NS
     if trial.record.IS_HELD:
         fetch_ns += _HELD_THREAD_NS if strategy.threads_each and reachable > _CROWD_OF_THREADS else _HELD_NS

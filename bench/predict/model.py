@@ -95,23 +95,12 @@ class Model(NamedTuple):
 
     def knee(self, load: Load) -> float:
         """Return the least number in flight that fills a core."""
+        last = self.costs[-1].in_flight
         low = 1.0
-        for cost in self.costs:
-            high = float(cost.in_flight)
-            if high >= self._fills(high, load):
-                return self._knee_between(low, high, load)
-            low = high
-        return self._fills(low, load)
-
-    def _fills(self, in_flight: float, load: Load) -> float:
-        """Return the knee if the cost were that at this number in flight everywhere."""
-        return knee(load.latency_ns, self.page_ns(in_flight, load))
-
-    def _knee_between(self, low: float, high: float, load: Load) -> float:
-        """Return the knee, which lies between two numbers in flight."""
+        high = max(last, knee(load.latency_ns, self.page_ns(last, load)))
         for _ in range(HALVINGS):
             middle = math.sqrt(low * high)
-            if middle >= self._fills(middle, load):
+            if middle >= knee(load.latency_ns, self.page_ns(middle, load)):
                 high = middle
             else:
                 low = middle
@@ -137,12 +126,14 @@ class Model(NamedTuple):
 def models(lines: DataFrame) -> list[Model]:
     """Return the models of lines of the frame that have the costs, in the order of their names.
 
-    Only lines without latency and CPU work count, of the figure ``cpu_per_page_ns``. Lines ``with_cycles`` say which
-    arms are unstable.
+    Lines are ``with_cycles``, which say which arms are unstable.
     """
-    is_bare = (lines["latency_ns"] == 0) & (lines["cpu_ns"] == 0) & lines["valid"]
-    bare = lines[is_bare & (lines["figure"] == "cpu_per_page_ns")]
-    return [Model(str(name), _costs(part)) for name, part in bare.groupby("arm")]
+    return [Model(str(name), _costs(part)) for name, part in bare(lines).groupby("arm")]
+
+
+def bare(lines: DataFrame) -> DataFrame:
+    """Return the lines that are costs: of the figure ``cpu_per_page_ns``, without latency and CPU work."""
+    return lines.query("figure == 'cpu_per_page_ns' and latency_ns == 0 and cpu_ns == 0 and valid")
 
 
 def _costs(lines: DataFrame) -> tuple[Cost, ...]:
@@ -151,7 +142,7 @@ def _costs(lines: DataFrame) -> tuple[Cost, ...]:
     for mean in records(summary(lines, ["in_flight"]).sort_values("in_flight")):
         of_number = lines[lines["in_flight"] == mean.in_flight]
         low, high = mean.low, mean.high
-        is_unstable = "is_unstable" in of_number and bool(of_number["is_unstable"].any())
+        is_unstable = bool(of_number["is_unstable"].any())
         if is_unstable or not math.isfinite(mean.high):
             low, high = of_number["value"].min(), of_number["value"].max()
         costs.append(Cost(int(mean.in_flight), mean.estimate, float(low), float(high), is_unstable))

@@ -17,6 +17,8 @@ VERDICTS = {"unknown": "can't tell"}
 """What is written for a verdict, if it is not the verdict."""
 WIDTH = 100
 """Width of the text."""
+MUCH_LESS = 2
+"""A model whose fetches take less memory than others by more than this factor is named."""
 EXPECTED = (
     "Expected, with N in flight, latency L, work w and c the rest of the CPU time per page: "
     "X(N) = min(N / (L + c + w), 1 / (c + w)); of P processes N / (L + N (c + w) / P) (docs/decisions.md). "
@@ -41,35 +43,27 @@ class Source(Struct, frozen=True, kw_only=True):
 
 def text(advice: Advice, wanted: Wanted, source: Source, now: datetime) -> str:
     """Return the advice, with the path of its run, which is not wrapped, and the age of that run."""
-    asked = f"For {_workload(wanted)}"
+    latency, work = (units.duration_tick(value) if value else "no" for value in wanted.load)
+    asked = f"For {latency} latency, {work} CPU work per page, {words.in_flight(wanted.in_flight)}"
+    if wanted.tls:
+        asked += ", https"
     if advice.advised is None:
-        title = f"{asked}: no recommendation"
+        title = f"{asked}: no recommendation."
         why = [f"{advice.why_not[0].upper()}{advice.why_not[1:]}."]
     else:
-        title = f"{asked}: use {advice.advised.strategy}, {_numbers(advice.advised)}"
+        title = f"{asked}: use {advice.advised.strategy}, {_numbers(advice.advised)}."
         why = _why(advice, advice.advised, wanted)
     notes = [EXPECTED]
     if source.is_noisy:
         notes.append("That run is noisy, because other programs took much of the core: repeat it on a quiet machine")
     notes += [f"{name}: left out, {why}." for name, why in source.left_out.items()]
     notes += [f"Measured on another machine: {difference}." for difference in source.machine_differs]
-    lines = tuple(_line(forecast, wanted) for forecast in advice.models)
-    notes = [words.plain(note, 400) for note in notes]
     measured_at = datetime.fromisoformat(source.measured_at)
     days = (now - measured_at).days
     age = f"{words.counted(days, 'day')} ago" if days else "less than a day ago"
     place = f"From:   {source.run}, measured on {measured_at:%d %b %Y} ({age})"
-    answer = terminal.text(Section(title, (), tuple(why)), WIDTH).plain
-    return f"{answer}\n{_text(Section('', (Table('', HEADS, lines),), tuple(notes)), place)}"
-
-
-def _workload(wanted: Wanted) -> str:
-    """Return the workload as words."""
-    latency, work = (units.duration_tick(value) if value else "no" for value in wanted.load)
-    parts = [f"{latency} latency", f"{work} CPU work per page", words.in_flight(wanted.in_flight)]
-    if wanted.tls:
-        parts.append("https")
-    return ", ".join(parts)
+    table = Table("", HEADS, tuple(_line(forecast, wanted) for forecast in advice.models))
+    return _text(Section("", (table,), tuple(words.plain(note, 400) for note in notes), (title, "", *why)), place)
 
 
 def _numbers(advised: Forecast) -> str:
@@ -87,17 +81,15 @@ def _why(advice: Advice, advised: Forecast, wanted: Wanted) -> list[str]:
     fastest = advice.models[0]
     page_ns = advised.cpu_per_page_ns
     turn_ns = wanted.load.latency_ns + page_ns
+    gives = units.number(advised.pages_per_s[0])
     sentences = []
     if fastest.is_full:
         of = f" of {units.number(wanted.in_flight / turn_ns * 1e9)}" if wanted.load.latency_ns else ""
         sentences.append(f"CPU-bound: one core gives {units.number(fastest.pages_per_s[0])}{of} pages/s.")
     else:
-        share = units.percent(advised.pages_per_s[0] * advised.cpu_per_page_ns / 1e9)
-        sentences.append(
-            f"Latency-bound: N / L gives {units.number(advised.pages_per_s[0])} pages/s, and a core is {share} busy."
-        )
+        share = units.percent(advised.pages_per_s[0] * page_ns / 1e9)
+        sentences.append(f"Latency-bound: N / L gives {gives} pages/s, and a core is {share} busy.")
     if advised.processes != 1:
-        gives = units.number(advised.pages_per_s[0])
         each = words.in_flight(math.ceil(wanted.in_flight / advised.cores))
         sentences.append(
             f"This machine has {words.counted(advised.cores, 'core')}: as many processes with {each} each give {gives}."
@@ -108,19 +100,27 @@ def _why(advice: Advice, advised: Forecast, wanted: Wanted) -> list[str]:
             f"With all {units.count(wanted.in_flight)} a fetch takes {waits} instead of {units.duration(turn_ns, 2)}."
         )
     if advised.processes == 1 and len(advice.alike) > 1:
-        sentences.append(
-            f"{', '.join(advice.alike)} are within 5 %; {advised.strategy} has the shortest program of them "
-            f"({advised.program_lines} lines)."
-        )
-    measured = [each for each in advice.models if each.memory_bytes is not None]
-    if measured and advised.memory_bytes is not None:
-        least = min(measured, key=lambda each: each.memory_bytes or 0)
-        if advised.memory_bytes > 2 * (least.memory_bytes or 0):
-            sentences.append(
-                f"All fetches take {units.size(advised.memory_bytes)} of memory with {advised.strategy}, "
-                f"{units.size(least.memory_bytes or 0)} with {least.strategy}."
-            )
+        sentences.append(_why_of_those_alike(advice, advised))
     return sentences
+
+
+def _why_of_those_alike(advice: Advice, advised: Forecast) -> str:
+    """Return why one of the models that are alike is advised: its program is the shortest, or its memory the least."""
+    alike = [each for each in advice.models if each.strategy in advice.alike]
+    shortest = min(alike, key=lambda each: each.program_lines)
+    leanest = min(alike, key=lambda each: each.memory_bytes or math.inf)
+    most, least = (units.size(each.memory_bytes or 0) for each in (shortest, leanest))
+    sentence = f"{', '.join(advice.alike)} are within 5 %; {advised.strategy}"
+    if advised is not shortest:
+        free = units.size(advice.available_bytes)
+        return (
+            f"{sentence} takes the least memory of them, {least}; {shortest.strategy} has a shorter program, but would "
+            f"take {most}, more than a quarter of the {free} that are free here."
+        )
+    sentence += f" has the shortest program of them ({advised.program_lines} lines)"
+    if (shortest.memory_bytes or 0) > MUCH_LESS * (leanest.memory_bytes or math.inf):
+        sentence += f"; {leanest.strategy} would take {least} of memory instead of {most}"
+    return f"{sentence}."
 
 
 def _line(forecast: Forecast, wanted: Wanted) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ are in ``templates``; a reader without a script has a table.
 
 import math
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from pandas import DataFrame
@@ -19,18 +18,21 @@ from inflight.bench.frame.statistics import CLEARLY_ABOVE, MARGIN
 from inflight.bench.predict.model import Model, models
 from inflight.bench.show import html as pages
 from inflight.bench.show import words
-from inflight.bench.show.html import Fragment, json_block
+from inflight.bench.show.html import Fragment
 from inflight.bench.show.looks import looks
 from inflight.bench.show.table import Table
 
-_TEMPLATES = Path(__file__).with_name("templates")
-"""Folder of the parts of the page."""
+_TEMPLATE = Path(__file__).with_name("templates") / "simulator"
+"""The templates of its part of the page, without their suffixes."""
 MAX_SHARE = 1.1
 """Maximum share of a core that a model on one core can show; beyond that it used a second core."""
 
 
 def simulated(every: DataFrame) -> dict[str, Any] | None:
-    """Return the data of the simulator of a frame; None without the costs of two models that share a setting."""
+    """Return the data of the simulator; None without the costs of two models that share a setting.
+
+    Lines are ``with_cycles``.
+    """
     lines = every[every["kind"].isin(TIMED)].query("comparison == '' and role != 'placebo'")
     shares = lines[lines["figure"] == "cpu_share"].groupby("arm")["value"].median()
     plain = lines.query("valid and stack != 'none' and cores == 1 and (kind == 'arm' or site_pages >= in_flight)")
@@ -53,10 +55,9 @@ def _points(lines: DataFrame) -> list[list[Any]]:
     """Return arm, latency, CPU work, number in flight, pages per second, and whether that is unstable, of each cell."""
     rates = lines[lines["figure"] == "pages_per_s"]
     by = ["arm", "latency_ns", "cpu_ns", "in_flight"]
-    jumping = rates[rates["is_unstable"]] if "is_unstable" in rates else rates[:0]
-    unstable = set(jumping[by].itertuples(index=False, name=None))
+    unstable = rates.groupby(by)["is_unstable"].any()
     means = records(summary(rates, by))
-    return [[words.plain(mean.arm), *mean[1:5], tuple(mean[:4]) in unstable] for mean in means]
+    return [[words.plain(mean.arm), *mean[1:5], bool(unstable[mean[:4]])] for mean in means]
 
 
 def _models(many: list[Model]) -> list[dict[str, Any]]:
@@ -95,5 +96,4 @@ def fragment(lines: DataFrame) -> Fragment | None:
     data = simulated(lines)
     if data is None:
         return None
-    html, css, js = (_TEMPLATES.joinpath(f"simulator.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
-    return Fragment(Template(html).substitute(table=pages.table(table(data))), css, js, json_block(data))
+    return pages.fragment_of(_TEMPLATE, data, table=pages.table(table(data)))

@@ -56,7 +56,15 @@ def run(*, folder: Path | None, chosen: Sequence[str], speed: float, out: Path |
     A terminal plays the race once, in ten seconds at speed 1. The page race.html has controls.
     """
     need(speed > 0, "--speed: nan is not in the range 0.01<=x<=100")  # click lets it pass
-    run_folder = folder or _measured(chosen, out or Path("results"))
+    run_folder = folder
+    if run_folder is None:
+        experiment = experiment_of(PRESET, chosen or None)
+        need(len(experiment.strategies) >= 2, "--strategy is given once; a race needs two strategies")
+        trials = plan(experiment)
+        say_left_out(experiment, trials)
+        run_folder = new_folder(out or Path("results"), experiment)
+        if execute(run_folder, experiment, trials):
+            raise KeyboardInterrupt
     stored = rows.read(run_folder)
     known = sorted({row.arm for row in stored if row.kind == "crawl"})
     names = {named(name, "--strategy", known) for name in chosen}
@@ -74,9 +82,7 @@ def show(race: Race, seconds: float) -> None:
     if wants_live(sys.stdout):
         with interruptible():
             watch(race, seconds)
-    width = MAX_WIDTH
-    if sys.stdout.isatty():
-        width = min(width, shutil.get_terminal_size((width, 24)).columns)
+    width = min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns)
     put(terminal.text(result(race), width).plain)
 
 
@@ -91,15 +97,3 @@ def _write(text: str, folder: Path, out: Path | None) -> None:
         if out is not None:
             raise RunError(f"--out: cannot write {path}: {error.strerror}") from error
         say(f"race:  not written: cannot write {path} ({error.strerror})")
-
-
-def _measured(chosen: Sequence[str], out: Path) -> Path:
-    """Run the preset; return its folder. Raises KeyboardInterrupt when that was interrupted."""
-    experiment = experiment_of(PRESET, chosen or None)
-    need(len(experiment.strategies) >= 2, "--strategy is given once; a race needs two strategies")
-    trials = plan(experiment)
-    say_left_out(experiment, trials)
-    folder = new_folder(out, experiment)
-    if execute(folder, experiment, trials):
-        raise KeyboardInterrupt
-    return folder

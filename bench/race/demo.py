@@ -4,13 +4,10 @@ It runs the crawls of the preset ``race`` one after the other, without a folder:
 plays them. ``commands`` is the module of ``inflight run``, ``runs`` and ``run_trial`` measure.
 """
 
-import json
-from typing import Any
-
 from msgspec.structs import replace as edited
 
 from inflight import strategies
-from inflight.bench.commands.options import JSON, QUIET
+from inflight.bench.commands.options import QUIET
 from inflight.bench.commands.output import complain, put, say
 from inflight.bench.commands.run import experiment_of, interruptible
 from inflight.bench.measure import host
@@ -18,10 +15,8 @@ from inflight.bench.measure.crawl import run_trial
 from inflight.bench.measure.run import beside_the_server, plan
 from inflight.bench.measure.server import running
 from inflight.bench.measure.trial import Setting
-from inflight.bench.plan.trial import Trial
 from inflight.bench.race.command import PRESET, show
 from inflight.bench.race.lanes import races
-from inflight.bench.rows.files import Row
 
 ALONE_PAGES = 60
 """Pages of a crawl with one fetch in flight, which takes three seconds and does not finish the race."""
@@ -34,9 +29,8 @@ WHY = (
 """What the race shows."""
 
 
-@JSON
 @QUIET
-def run(*, as_json: bool) -> int:
+def run() -> int:
     """See in ten seconds why it pays to wait for many pages at once.
 
     It records a race on this machine: one page at a time against up to 100 at a time. Then it plays it once. Nothing is
@@ -44,61 +38,24 @@ def run(*, as_json: bool) -> int:
 
     \b
     inflight demo
-    inflight demo --json
     """
+    # One round of the preset, of the installed strategies. Crawls with one in flight are short, and come last.
+    names = [name for name in strategies.models() if not strategies.describe(name).lack]
+    experiment = experiment_of(PRESET, names, 1)
+    grids = [edited(grid, pages=ALONE_PAGES) if grid.in_flight == (1,) else grid for grid in experiment.crawl]
+    trials = plan(edited(experiment, crawl=tuple(grids)))
+    trials.sort(key=lambda trial: -trial.workload.in_flight)
     stored = []
     cpus = host.choose_cpus(pin=True)
     with interruptible(), running(cpus.server) as server, beside_the_server(cpus):
-        for trial in trials():
+        for trial in trials:
             say(f"{trial.name}: {trial.workload.site.pages} pages, {trial.workload.in_flight} in flight ...")
             row = run_trial(trial, server, Setting("demo", cpus))
             if row.status != "ok":
                 complain(f"inflight: {row.arm} did not fetch all pages: {row.reason}")
                 return 1
             stored.append(row)
-    if as_json:
-        put(json.dumps(figures(stored)))
-        return 0
     show(races(stored)[0], REPLAY_S)
     put(WHY)
     say("\nNext: inflight run quick    compares the models on this machine")
     return 0
-
-
-def trials() -> list[Trial]:
-    """Return one round of the preset, of the installed strategies; crawls with one in flight are short, and last."""
-    names = [name for name in strategies.models() if not strategies.describe(name).lack]
-    experiment = experiment_of(PRESET, names, 1)
-    grids = [edited(grid, pages=ALONE_PAGES) if grid.in_flight == (1,) else grid for grid in experiment.crawl]
-    planned = plan(edited(experiment, crawl=tuple(grids)))
-    return sorted(planned, key=lambda trial: -trial.workload.in_flight)
-
-
-def figures(rows: list[Row]) -> dict[str, Any]:
-    """Return the result as JSON values.
-
-    ``waiting_share`` is the share of its time in which a crawl neither computed nor waited for the core.
-    """
-    rates = [row.measured.pages_per_s for row in rows]
-    crawls = []
-    for row in rows:
-        measured = row.measured
-        busy_ns = measured.cpu_user_ns + measured.cpu_system_ns + (measured.run_delay_ns or 0)
-        crawls.append(
-            {
-                "strategy": row.arm,
-                "in_flight": row.workload.in_flight,
-                "pages": measured.pages,
-                "makespan_ns": measured.makespan_ns,
-                "pages_per_s": measured.pages_per_s,
-                "waiting_share": max(0.0, 1 - busy_ns / measured.makespan_ns),
-                "valid": row.valid,
-                "failed_checks": [check.name for check in row.failed_checks],
-            }
-        )
-    return {
-        "pages": max(row.measured.pages for row in rows),
-        "latency_ns": rows[0].workload.mean_latency_ns,
-        "times_faster": max(rates) / rates[-1],
-        "crawls": crawls,
-    }

@@ -73,37 +73,54 @@ def races(rows: Iterable[Row]) -> list[Race]:
     A strategy that was measured only at 1 in flight joins the races on the same site, or on a larger one of its kind.
     """
     crawls = [row for row in rows if row.kind == "crawl" and row.status == "ok" and _pages(row)]
-    groups: dict[bytes, list[Row]] = {}
-    for row in crawls:
-        key = json.encode(structs.replace(row.workload, id="any", arm=None), order="sorted")
-        groups.setdefault(key, []).append(row)
     many = {row.arm for row in crawls if row.workload.in_flight > 1}
-    alone = [row for row in crawls if row.arm not in many]
-    raced = [_race(group, [row for row in alone if _joins(row, group)]) for group in groups.values()]
-    able = [race for race in raced if len(race.lanes) > 1]
+    groups: dict[tuple[bytes, int, int], list[Row]] = {}
+    alone: dict[bytes, list[Row]] = {}
+    for row in crawls:
+        workload = row.workload
+        # Its kind: all but its number in flight and its number of pages.
+        site = structs.replace(workload.site, pages=1)
+        alike = structs.replace(workload, id="any", arm=None, in_flight=1, site=site)
+        kind = json.encode(alike, order="sorted")
+        groups.setdefault((kind, workload.in_flight, workload.site.pages), []).append(row)
+        if row.arm not in many:
+            alone.setdefault(kind, []).append(row)
+    able = []
+    for (kind, _, pages), group in groups.items():
+        names = {row.arm for row in group}
+        guests = [row for row in alone.get(kind, []) if row.arm not in names and row.workload.site.pages <= pages]
+        race = _race(group + guests)
+        if len(race.lanes) > 1:
+            able.append(race)
     return sorted(able, key=lambda race: (-len(race.lanes), -race.replay_ns))[:4]
 
 
-def _joins(row: Row, group: list[Row]) -> bool:
-    """Return whether a crawl at 1 in flight joins a race: all else is equal, and its site is not larger."""
-    guest = row.workload
-    host = group[0].workload
-    site = structs.replace(guest.site, pages=host.site.pages)
-    as_host = structs.replace(guest, id=host.id, arm=host.arm, in_flight=host.in_flight, site=site)
-    is_strange = row.arm not in {each.arm for each in group}
-    return is_strange and as_host == host and guest.site.pages <= host.site.pages
-
-
-def _race(alike: list[Row], guests: list[Row]) -> Race:
-    """Return the race of crawls that are alike, and of guests, which join it."""
+def _race(crawls: list[Row]) -> Race:
+    """Return the race of crawls, the first of which has its workload."""
     rounds: dict[str, list[Row]] = {}
-    for row in (*alike, *guests):
+    for row in crawls:
         rounds.setdefault(row.arm, []).append(row)
     rows = list(map(_median_round, rounds.values()))
     pages = max(map(_pages, [row for row in rows if row.valid] or rows))
     rows.sort(key=lambda row: (not row.valid, _pages(row) < pages, row.measured.makespan_ns, row.arm))
-    lanes = tuple(_lane(row, pages, rank) for rank, row in enumerate(rows, 1))
-    return Race(words.workload("crawl", to_builtins(alike[0].workload)), pages, lanes)
+    lanes = []
+    for rank, row in enumerate(rows, 1):
+        line = row.measured.timeline
+        is_finished = _pages(row) >= pages
+        lanes.append(
+            Lane(
+                row,
+                words.name(row.name),
+                row.workload.in_flight,
+                line.bin_ns,
+                tuple(line.completions),
+                row.measured.makespan_ns,
+                is_finished,
+                "" if row.valid else words.plain("; ".join(row.invalid_reasons), 600),
+                rank if row.valid and is_finished else None,
+            )
+        )
+    return Race(words.workload("crawl", to_builtins(crawls[0].workload)), pages, tuple(lanes))
 
 
 def _median_round(rows: list[Row]) -> Row:
@@ -113,23 +130,6 @@ def _median_round(rows: list[Row]) -> Row:
     largest = [row for row in best if _pages(row) == most]
     largest.sort(key=lambda row: row.measured.makespan_ns)
     return largest[(len(largest) - 1) // 2]
-
-
-def _lane(row: Row, pages: int, rank: int) -> Lane:
-    """Return the lane of a crawl in a race of ``pages`` pages; ``rank`` is its place by time, counted from 1."""
-    line = row.measured.timeline
-    is_finished = _pages(row) >= pages
-    return Lane(
-        row,
-        words.name(row.name),
-        row.workload.in_flight,
-        line.bin_ns,
-        tuple(line.completions),
-        row.measured.makespan_ns,
-        is_finished,
-        "" if row.valid else words.plain("; ".join(row.invalid_reasons), 600),
-        rank if row.valid and is_finished else None,
-    )
 
 
 def _pages(row: Row) -> int:

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,15 +18,15 @@ from inflight.bench import units
 from inflight.bench.race.lanes import Lane, Race, races
 from inflight.bench.rows.files import Row
 from inflight.bench.show import html as pages
-from inflight.bench.show.html import Fragment, json_block, text
+from inflight.bench.show.html import Fragment, text
 from inflight.bench.show.looks import look
 from inflight.bench.show.table import Section, Table
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-_TEMPLATES = Path(__file__).with_name("templates")
-"""Folder of the parts of the page."""
+_TEMPLATE = Path(__file__).with_name("templates") / "race"
+"""The templates of the page, without their suffixes."""
 REPLAY_S = 10
 """A replay lasts this many seconds, whatever it shows."""
 _POINTS = 8000
@@ -82,8 +81,7 @@ def _line(lane: Lane, race: Race) -> tuple[str, ...]:
 
 def page(fragment: Fragment, title: str) -> str:
     """Return a page of its own, which needs no network and runs only its own script."""
-    html = Markup(fragment.html)  # noqa: S704
-    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), html)
+    body = Markup('<main id="main">\n<h1>{}</h1>\n{}\n</main>').format(text(title), Markup(fragment.html))  # noqa: S704
     return pages.shell(title, body, fragment.css, fragment.js, {"race-data": fragment.data})
 
 
@@ -92,7 +90,6 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
     raced = races(rows)
     if not raced:
         return None
-    html, css, js = (_TEMPLATES.joinpath(f"race.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     options = "".join(f'<option value="{n}">{text(race.title)}</option>' for n, race in enumerate(raced))
     tables = "\n".join(
         f'<div class="race-static" data-race="{n}">{pages.table(table(race))}{pages.listed(notes(race))}</div>'
@@ -103,8 +100,8 @@ def fragment(rows: Iterable[Row]) -> Fragment | None:
     for race in raced:
         lanes = [_values(lane, room) for lane in race.lanes]
         values.append({"pages": race.pages, "replay_us": -(-race.replay_ns // 1000), "lanes": lanes})
-    data = json_block({"replay_s": REPLAY_S, "races": values})
-    return Fragment(Template(html).substitute(caption=text(CAPTION), options=options, tables=tables), css, js, data)
+    data = {"replay_s": REPLAY_S, "races": values}
+    return pages.fragment_of(_TEMPLATE, data, caption=text(CAPTION), options=options, tables=tables)
 
 
 def _values(lane: Lane, room: int) -> dict[str, Any]:

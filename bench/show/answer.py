@@ -242,7 +242,9 @@ def _of_study(studies: Studies, name: str) -> Criterion | None:
     if study.over is not None:
         if study.over[0] in study.columns:  # columns are compared with each other
             column = part.columns[-1]
-        ratios = {ratio.line: ratio for ratio in records(part.at(part.ratios, [column]))}
+        compared = records(part.at(part.ratios, [column]))
+        # Without the controls: a reference that is compared with itself alone is no multiple of anything.
+        ratios = {ratio.line: ratio for ratio in compared if ratio.line in part.stacks}
     baselines = {words.name(str(ratio.baseline)) for ratio in ratios.values()}
     entries = {}
     means = part.nearest(column)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from string import Template
 from typing import Any
 from urllib.parse import quote
 
@@ -46,12 +47,17 @@ class Fragment:
     css: str
     js: str
     data: str
-    """What ``json_block`` returned."""
+    """JSON that is safe inside of <script type="application/json">."""
 
 
-def json_block(values: object) -> str:
-    """Return JSON that is safe inside of <script type="application/json">."""
-    return json.dumps(values, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
+def fragment_of(template: Path, values: object, **texts: str) -> Fragment:
+    """Return a part of a page from its three templates, whose names are ``template`` with .html, .css and .js.
+
+    ``values`` are the data of the script, ``texts`` what the HTML has names for, which is HTML itself.
+    """
+    html, css, js = (template.with_suffix(suffix).read_text(encoding="utf-8") for suffix in (".html", ".css", ".js"))
+    data = json.dumps(values, separators=(",", ":"), allow_nan=False).translate(_UNSAFE)
+    return Fragment(Template(html).substitute(texts), css, js, data)
 
 
 def data_address(svg: str) -> Markup:

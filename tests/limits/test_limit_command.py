@@ -4,7 +4,6 @@ import json
 import platform
 import resource
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 
 import msgspec
@@ -12,7 +11,7 @@ import pytest
 
 from inflight import strategies
 from inflight.bench import api
-from inflight.bench.commands.limits import Printer
+from inflight.bench.commands.limits import lines_of_plan
 from inflight.bench.measure.limits import make_row
 from inflight.bench.measure.limits.ceilings import make_figures
 from inflight.bench.measure.trial import Begin
@@ -34,14 +33,13 @@ def only_run(folder: Path) -> Path:
     ("through_shared", "is_stopped"), [(False, True), (True, False)], ids=["for the sake of others", "through"]
 )
 def test_the_plan_says_where_it_stops(through_shared: bool, is_stopped: bool) -> None:
-    text = StringIO()
     private = Ceiling(name="vm.max_map_count", most=990, shared=False, evidence="maps", remedy="")
     shared = Ceiling(name="kernel.pid_max", most=1000, shared=True, evidence="ids", remedy="")
 
-    Printer(text).plan([private, shared], through_shared=through_shared)
+    text = str(list(lines_of_plan([private, shared], through_shared=through_shared)))
 
-    assert "up to 990, the estimated limit of vm.max_map_count" in text.getvalue()
-    assert ("stops at 900 on purpose, at 90 % of what kernel.pid_max leaves" in text.getvalue()) is is_stopped
+    assert "up to 990, the estimated limit of vm.max_map_count" in text
+    assert ("stops at 900 on purpose, at 90 % of what kernel.pid_max leaves" in text) is is_stopped
 
 
 def test_a_dry_run_lists_every_ceiling_and_tries_none() -> None:

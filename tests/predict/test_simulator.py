@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inflight.bench.frame.frame import frame
+from inflight.bench.frame.frame import frame, with_cycles
 from inflight.bench.predict.simulator import fragment, simulated, table
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import Row
@@ -32,7 +32,7 @@ def made(costs: Mapping[str, Mapping[int, int]], **more: Any) -> list[Row]:
 
 
 def of(found: list[Row]) -> dict[str, Any]:
-    data = simulated(frame(found))
+    data = simulated(with_cycles(frame(found), found))
     assert data is not None
     return data
 
@@ -94,8 +94,8 @@ def test_a_strategy_without_a_curve_is_left_out_and_named(found: list[Row]) -> N
     ids=["no rows", "one model", "only with latency", "two settings", "crawls that never had so many in flight"],
 )
 def test_without_the_costs_of_two_models_there_is_no_simulator(found: list[Row]) -> None:
-    assert simulated(frame(found)) is None
-    assert fragment(frame(found)) is None
+    assert simulated(with_cycles(frame(found), found)) is None
+    assert fragment(with_cycles(frame(found), found)) is None
 
 
 def test_models_are_equal_within_the_margin_of_all_comparisons() -> None:
@@ -111,7 +111,8 @@ def test_the_table_has_the_costs() -> None:
 
 @pytest.mark.parametrize("name", ["quick", "map", "clients"])
 def test_the_page_is_whole_and_keeps_to_the_policy(name: str) -> None:
-    shown = fragment(frame(rows.read(max(REFERENCE.glob(f"*-{name}")))))
+    stored = rows.read(max(REFERENCE.glob(f"*-{name}")))
+    shown = fragment(with_cycles(frame(stored), stored))
     assert shown is not None
     found = check(page(shown, "the source"))
 
@@ -128,7 +129,8 @@ def test_the_page_is_whole_and_keeps_to_the_policy(name: str) -> None:
 
 
 def test_a_hostile_name_is_text() -> None:
-    shown = fragment(frame(made({HOSTILE: {100: 10 * US}, "callbacks": {100: 20 * US}})))
+    found = made({HOSTILE: {100: 10 * US}, "callbacks": {100: 20 * US}})
+    shown = fragment(with_cycles(frame(found), found))
     assert shown is not None
 
     assert len(check(page(shown, HOSTILE)).all("script")) == 2

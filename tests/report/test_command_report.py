@@ -43,7 +43,7 @@ def test_the_command_gives_every_format_it_names(tmp_path: Path) -> None:
     text = {form: call("report", run, "--format", form) for form in ("terminal", "md", "csv", "json")}
     files = {form: call("report", run, "--format", form, "--output", tmp_path / form) for form in ("html", "parquet")}
 
-    assert {*text, *files} == set(report_command._FORMS)
+    assert {*text, *files} == set(report_command.FORMS)
     assert {done.code for done in (*text.values(), *files.values())} == {0}
     assert {done.err for done in text.values()} == {""}
     assert [line["trial"] for line in csv.DictReader(io.StringIO(text["csv"].out))] == trials

@@ -4,12 +4,14 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inflight.bench import units
 from inflight.bench.frame.slopes import FULL
+from inflight.bench.rows import files
 from inflight.bench.rows.files import Row
 from inflight.bench.show.answer import PAIR, WIDTH, RunAnswer, answer_of
 from inflight.bench.show.studies import Studies
@@ -120,6 +122,15 @@ def test_the_lowest_of_the_limits_that_a_model_needs_stops_it() -> None:
     assert all(text in texts(figure) for text in ("10,000 (C10K)", "4,000 threads"))
     (axes,) = figure.axes
     assert max(bar.get_width() for container in axes.containers for bar in container) == axes.get_xlim()[1]
+
+
+def test_a_reference_that_no_other_model_is_compared_with_has_no_ratio() -> None:
+    reference = Path(__file__).parents[2] / "results" / "reference"
+    answer = answered(files.read(max(reference.glob("*-costs"))))
+
+    entries = answer.columns[0].entries
+    assert {name for name, entry in entries.items() if "x" not in entry.text} == {"process_pool", "sequential"}
+    assert entries["callbacks"].text.startswith("1x (")
 
 
 def test_the_screen_has_at_most_25_lines_of_80_columns() -> None:
