@@ -38,6 +38,12 @@ GROUP = "cores"
 
 CONNECTING = 256
 """Maximum number of connections that a member opens at a time: see ``native_asyncio``."""
+TURN_S = 0.001
+"""For how long a member works on pages before its loop has a turn: it reads orders, sends requests, and pages go home.
+
+An event loop resumes all tasks that are ready before it looks at its sockets. If each task worked on its own page, a
+member would work on all pages that have arrived, and fetch nothing meanwhile; then its core would wait for new ones.
+"""
 SIZE = struct.Struct("!I")
 """What a message begins with: the size of the rest, a pickle."""
 Ended = tuple[str, BaseException | None]
@@ -208,6 +214,7 @@ async def main(sock: socket.socket) -> None:
         job, share, most_kept = await home.told
         own = Own(job, most_kept)
         workers = [asyncio.create_task(work(home, Connection(own))) for _ in range(share)]
+        workers.append(asyncio.create_task(work_on_pages(home, job)))
         home.send([])
         await home.over
     finally:
@@ -226,16 +233,34 @@ async def work(home: "Home", connection: "Connection") -> None:
             try:
                 async with asyncio.timeout((order.deadline_ns - time.perf_counter_ns()) / 1e9):
                     response = await connection.fetch(order)
-                consume(connection.own.job)
             except (OSError, ProtocolError) as error:
                 await connection.close()
                 home.add(order.number, error)
             except Exception:  # noqa: BLE001  (a bug: the parent raises it)
                 home.add(order.number, traceback.format_exc())
             else:
-                home.add(order.number, response)
+                if connection.own.job.work_units:
+                    home.arrived.put_nowait((order.number, response))
+                else:
+                    home.add(order.number, response)
     finally:
         await connection.close()
+
+
+async def work_on_pages(home: "Home", job: Job) -> None:
+    """Do the CPU work of the pages that have arrived, and let the loop have its turns, until cancelled."""
+    turn_s = time.perf_counter()
+    while True:
+        number, response = await home.arrived.get()
+        try:
+            consume(job)
+        except Exception:  # noqa: BLE001  (a bug: the parent raises it)
+            home.add(number, traceback.format_exc())
+        else:
+            home.add(number, response)
+        if time.perf_counter() - turn_s > TURN_S:
+            await asyncio.sleep(0)
+            turn_s = time.perf_counter()
 
 
 class Order(NamedTuple):
@@ -257,6 +282,7 @@ class Home(asyncio.Protocol):
         self.told: asyncio.Future[tuple[Job, int, int]] = loop.create_future()
         self.over: asyncio.Future[None] = loop.create_future()
         self.orders: asyncio.Queue[Order] = asyncio.Queue()
+        self.arrived: asyncio.Queue[tuple[int, Response]] = asyncio.Queue()
         self.done: list[tuple[int, Done]] = []
         self.unread = bytearray()
         self.transport: asyncio.Transport

@@ -1,19 +1,24 @@
 """Models that use several cores: their arms in a plan, and the CPU time and the memory of all their processes."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 from typing import Any
+from unittest.mock import Mock
 
 import psutil
+import pytest
 
 from inflight.bench.measure.server import Server
 from inflight.bench.plan.experiment import Experiment, parse
 from inflight.bench.plan.trial import Trial
 from inflight.bench.plan.trials import expand
 from inflight.bench.rows.kinds import Arm
-from inflight.strategies import describe
+from inflight.strategies import describe, process_pool
+from inflight.strategies.base import Job
+from inflight.strategies.core.http1 import Response
 from tests.measure.made_engine import assert_good, block_of, run, running
 from tests.patience import until
 
@@ -109,3 +114,27 @@ def test_the_processes_of_a_pool_end_when_their_parent_is_killed(fake: Server) -
         until(lambda: not running(pool))
     finally:
         fake.tell("release")
+
+
+def test_a_member_of_a_pool_lets_its_loop_have_a_turn_between_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    monkeypatch.setattr(process_pool, "consume", lambda _job: events.append("page"))
+    monkeypatch.setattr(process_pool, "TURN_S", 0)
+
+    async def turn() -> None:
+        for _ in range(3):
+            events.append("turn")
+            await asyncio.sleep(0)
+
+    async def work() -> None:
+        home = process_pool.Home()
+        home.transport = Mock()
+        for number in range(3):
+            home.arrived.put_nowait((number, Mock(spec_set=Response)))
+        working = asyncio.create_task(process_pool.work_on_pages(home, Mock(spec_set=Job)))
+        await turn()
+        working.cancel()
+
+    asyncio.run(work())
+
+    assert events == ["turn", "page", "turn", "page", "turn", "page"]
