@@ -29,6 +29,7 @@ from inflight.bench.plan.trial import row_trials
 from inflight.bench.plan.trials import estimate_ns
 from inflight.bench.rows import files as rows
 from inflight.bench.rows.files import RowsError
+from inflight.bench.rows.kinds import FEW_SIZES
 from inflight.fake_server.delays import parse_delay
 
 if TYPE_CHECKING:
@@ -151,7 +152,12 @@ def costs(in_flight: int, tls: bool) -> Experiment:
         names.remove("sequential")
     remaining = tuple(name for name in experiment.strategies if name in names)
     experiment = replace(experiment, throughput=tuple(tables), strategies=remaining)
-    return experiment.over_tls() if tls else experiment
+    if not tls:
+        return experiment
+    # Over TLS three sizes are enough for a slope, and larger ones take several seconds for their handshakes.
+    (memory,) = experiment.memory
+    memory = replace(memory, in_flight=memory.in_flight[:FEW_SIZES])
+    return replace(experiment, memory=(memory,)).over_tls()
 
 
 def _verified(

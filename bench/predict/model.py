@@ -8,7 +8,7 @@ Between two of them it is interpolated on a straight line in logarithms of both;
 """
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -150,6 +150,9 @@ def _costs(lines: DataFrame) -> tuple[Cost, ...]:
 
 
 def around(in_flight: int) -> tuple[int, ...]:
-    """Return the two of NUMBERS between which a number in flight lies, or the last two."""
-    last = min(bisect_right(NUMBERS, in_flight), len(NUMBERS) - 1)
-    return NUMBERS[last - 1 : last + 1]
+    """Return the two of NUMBERS between which a number in flight lies, or the last two.
+
+    One of NUMBERS is the upper of its two: what is advised, up to the knee, lies below it.
+    """
+    upper = min(max(1, bisect_left(NUMBERS, in_flight)), len(NUMBERS) - 1)
+    return NUMBERS[upper - 1 : upper + 1]
