@@ -90,7 +90,7 @@ class ModelPair:
     first: str
     other: str
     clauses: Mapping[str, Entry]
-    """What is known on fast and on slow sites, of memory without TLS and over it, and of a limit of the first one."""
+    """What is known on fast and on slow sites, and of memory without TLS and over it."""
     sentence: str
     """All clauses, behind a head."""
 
@@ -335,7 +335,6 @@ def _against(studies: Studies, first: str, other: str) -> ModelPair:
         "fast": _timed(studies, "cpu", titles),
         "slow": _timed(studies, "throughput", titles),
         **_memory(studies, titles),
-        "in_flight": _reached(studies, first),
     }
     known = {name: clause for name, clause in clauses.items() if clause is not None}
     head = SENTENCES["threads_against" if is_usual else "against"].format(*titles)
@@ -357,12 +356,11 @@ def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | No
     part = studies.parts[name][0]
     table = TEXTS[f"answer_{name}"]
     figure = part.study.figure
-    lines = part.at(part.lines, [part.usual])
+    lines = part.at(part.compared, [part.usual])
     if (lines["latency_ns"].iloc[0] > 0) != (name == "throughput"):
         return None
-    lines = lines[(lines["figure"] == part.study.figures[0]) & (lines["role"] != "placebo")]
     lines = lines.assign(model=lines["line"].map(base))
-    lines = lines[lines["model"].isin(titles)]
+    lines = lines[lines["model"].isin(titles) & (lines["role"] != "placebo")]
     if lines.empty:
         return None
     lines = lines[lines["valid"]]
@@ -427,14 +425,6 @@ def _less_memory(known: Mapping[str, Any], titles: Mapping[str, str], table: Map
             "ratio": ratio,
         },
     )
-
-
-def _reached(studies: Studies, model: str) -> Entry | None:
-    """Say how many fetches a client with a limit of its own kept in flight in the blocks, where it reached it."""
-    for row in studies.rows:
-        if row.reached and row.kind == "arm" and base(row.arm) == model:
-            return Entry(SENTENCES["reached"].format(row.reached), {"most": row.measured.reached_in_flight})
-    return None
 
 
 def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[str, str]) -> Entry:
