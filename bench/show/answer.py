@@ -69,8 +69,8 @@ TIMES = ("cpu", "throughput")
 """The studies of a table of cells."""
 SETTINGS = ("site", "connection", "length", "cpu", "latency", "in_flight")
 """What cells can differ in, in the order of the columns."""
-MAX_LINES = 22
-"""Maximum number of lines of the last screen with a table of cells; a command adds three."""
+MAX_LINES = 21
+"""Maximum number of lines of the last screen with a table of cells, but for an empty one; a command adds three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class RunAnswer:
         above = [terminal.wrapped(sentence, width) for sentence in (self.title, *self.state) if sentence]
         below = [terminal.wrapped(sentence, width) for sentence in self.sentences]
         rows = [*_stacked(self.first, self.columns, width), ""] if self.columns else []
-        left = len("\n".join([*above, *rows, *below]).split("\n")) + 1 - MAX_LINES
+        left = len("\n".join([*above, *rows, *below]).split("\n")) - MAX_LINES
         if left > 0 and self.first[0].name:
             rows[-left - 2 :] = [SENTENCES["more"].format(left + 1), ""]
         return "\n".join([*above, "", *rows, *below]).split("\n")
@@ -397,7 +397,7 @@ def _cells(
     least = 3
     if studies.rows[0].run.endswith(f"-{lists.NAME}"):
         least = 2
-    if max(map(len, models.values())) < least:
+    if max(map(len, models.values()), default=0) < least:
         return [], []
     columns = []
     for name, starred in names.items():
