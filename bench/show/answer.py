@@ -2,16 +2,18 @@
 
 ``answer_of`` makes it of all studies of the run (``studies``). It is the last screen of ``inflight run``
 (``RunAnswer.lines``), the top of the page, and the key ``answer`` of JSON. Its columns are criteria: CPU time,
-throughput, memory and so on, each the first part of a study in its usual workload. Sentences are templates of
-texts.toml. Every figure of its sentences is in ``as_json``.
+throughput, memory and so on, each the first part of a study in its usual workload. A grid, or another scan, has a
+table of *cells*: a line for each workload, and a column for each model. Sentences are templates of texts.toml. Every
+figure of its sentences is in ``as_json``.
 """
 
 import json
 import math
 import textwrap
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count, zip_longest
 from typing import Any
@@ -21,6 +23,7 @@ from inflight.bench.frame import noise
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.figures import figure_of
 from inflight.bench.frame.statistics import MARGIN
+from inflight.bench.plan import lists
 from inflight.bench.plan.experiment import PRESETS, preset_names
 from inflight.bench.plan.trial import REFERENCE
 from inflight.bench.race.lanes import races
@@ -31,9 +34,10 @@ from inflight.bench.show import at_once, terminal, words
 from inflight.bench.show import folder as folders
 from inflight.bench.show.at_once import base
 from inflight.bench.show.findings import findings
-from inflight.bench.show.sections import ends_text, ratio_text, size_text, written
-from inflight.bench.show.studies import Studies
-from inflight.bench.show.table import Section, Table
+from inflight.bench.show.sections import SIGNS, ends_text, ratio_text, size_text, text, written
+from inflight.bench.show.studies import Studies, study_of
+from inflight.bench.show.study import parts as parts_of
+from inflight.bench.show.table import Table
 from inflight.bench.show.words import TEXTS
 
 SENTENCES, STATE = TEXTS["answer"], TEXTS["sentences"]
@@ -61,6 +65,12 @@ MAX_OVER_TLS = 4
 """Maximum number of models in the sentence on TLS."""
 MAX_FINDINGS = 4
 """Maximum number of findings where no pair of models is compared."""
+TIMES = ("cpu", "throughput")
+"""The studies of a table of cells."""
+SETTINGS = ("site", "connection", "length", "cpu", "latency", "in_flight")
+"""What cells can differ in, in the order of the columns."""
+MAX_LINES = 21
+"""Maximum number of lines of the last screen with a table of cells, but for an empty one; a command adds three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ class ModelPair:
     first: str
     other: str
     clauses: Mapping[str, Entry]
-    """What is known on fast and on slow sites, of memory without TLS and over it, and of a limit of the first one."""
+    """What is known on fast and on slow sites, and of memory without TLS and over it."""
     sentence: str
     """All clauses, behind a head."""
 
@@ -102,7 +112,10 @@ class RunAnswer:
     title: str
     state: Sequence[str]
     """Sentences on the machine and on disturbances, which come first."""
+    first: Sequence[Criterion]
+    """What a line of the table is of: the settings in which cells differ, or the name of a model."""
     columns: Sequence[Criterion]
+    """What decides, by model; in a table of cells the models, by cell."""
     models: Mapping[str, str]
     """The HTTP stack of each model, in the order of the table."""
     pairs: Sequence[ModelPair]
@@ -114,46 +127,60 @@ class RunAnswer:
     @property
     def table(self) -> Table:
         """The table; without columns if the run has nothing for them."""
-        lines = []
-        for name, stack in list(self.models.items())[:MAX_MODELS]:
-            entries = [column.entries.get(name) for column in self.columns]
-            starred = f"{name}*" if stack == "own" else name
-            lines.append((starred, *("-" if entry is None else entry.text for entry in entries)))
-        return Table("", ("", *(" ".join(column.heads) for column in self.columns)), lines)
+        return _table([*self.first, *self.columns])
 
     def as_json(self) -> dict[str, Any]:
-        """Return the answer as JSON values: its fields."""
-        return asdict(self)
+        """Return the answer as JSON values: its fields but ``first``; texts have no spaces that align them."""
+        values = asdict(self)
+        del values["first"]
+        for column in values["columns"]:
+            for entry in column["entries"].values():
+                entry["text"] = words.plain(entry["text"])
+        return values
 
     def lines(self, width: int = WIDTH) -> list[str]:
         """Return the last screen: lines of at most ``width`` columns."""
         above = [terminal.wrapped(sentence, width) for sentence in (self.title, *self.state) if sentence]
         below = [terminal.wrapped(sentence, width) for sentence in self.sentences]
-        rows: list[str] = []
-        if self.columns:
-            layouts = (_aligned(self.columns, self.table.cells, most) for most in HEAD_LINES)
-            able = (layout for layout in layouts if max(map(len, layout)) <= width)
-            rows = next(able, []) or [terminal.text(Section("", (self.table,)), width).plain]
-            rows.append("")
+        rows = [*_stacked(self.first, self.columns, width), ""] if self.columns else []
+        left = len("\n".join([*above, *rows, *below]).split("\n")) - MAX_LINES
+        if left > 0 and self.first[0].name:
+            rows[-left - 2 :] = [SENTENCES["more"].format(left + 1), ""]
         return "\n".join([*above, "", *rows, *below]).split("\n")
 
 
-def _aligned(columns: Sequence[Criterion], cells: Sequence[Sequence[str]], most: int) -> list[str]:
+def _table(columns: Sequence[Criterion]) -> Table:
+    """Return a table with a line for each entry of the first column; the parts of a head are lines of it."""
+    missing = Entry("-", {})
+    lines = [tuple(column.entries.get(name, missing).text for column in columns) for name in columns[0].entries]
+    return Table("", tuple("\n".join(column.heads) for column in columns), lines)
+
+
+def _stacked(first: Sequence[Criterion], others: Sequence[Criterion], width: int) -> list[str]:
+    """Return the lines of a table; if it is too wide, of two with the same first columns, one below the other."""
+    table = _table([*first, *others])
+    for most in HEAD_LINES:
+        lines = _aligned(table, most)
+        if len(others) == 1 or max(map(len, lines)) <= width:
+            return lines
+    middle = (len(others) + 1) // 2
+    return [*_stacked(first, others[:middle], width), "", *_stacked(first, others[middle:], width)]
+
+
+def _aligned(table: Table, most: int) -> list[str]:
     """Return the lines of a table, with the heads above it in at most ``most`` lines."""
-    names, *others = zip(*cells, strict=True)
-    heads = [[""]]
-    widths = [max(map(len, names))]
-    for column, entries in zip(columns, others, strict=True):
-        words_of_head = " ".join(column.heads).split()
+    heads = []
+    widths = []
+    for parts, entries in zip(table.heads, zip(*table.cells, strict=True), strict=True):
         # The narrowest column in which the head has few enough lines.
-        for width in count(max(map(len, [*entries, *words_of_head]))):
-            head = [line for text in column.heads for line in textwrap.wrap(text, width)]
+        for width in count(max(map(len, [*entries, *parts.split()]))):
+            head = [line for part in parts.split("\n") for line in textwrap.wrap(part, width)]
             if len(head) <= most:
                 break
         heads.append(head)
         widths.append(width)
     lines = []
-    for name, *texts in [*zip_longest(*heads, fillvalue=""), *cells]:
+    for name, *texts in [*zip_longest(*heads, fillvalue=""), *table.cells]:
         figures = map(str.rjust, texts, widths[1:])
         lines.append("  ".join([name.ljust(widths[0]), *figures]).rstrip())
     return lines
@@ -173,16 +200,37 @@ def answer_of(studies: Studies) -> RunAnswer:
     every = [_against(studies, *pair) for pair in _pairs(studies, models, preset)]
     pairs = [pair for pair in every if pair.clauses]
     figures: dict[str, Any] = {"machine": studies.state}
-    sentences = [pair.sentence for pair in pairs] or _findings(studies, columns)
+    starred = {}
+    for name, stack in list(models.items())[:MAX_MODELS]:
+        starred[name] = Entry(f"{name}*" if stack == "own" else name, {})
+    settings, cells = ([], []) if wanted else _cells(studies, columns, starred)
+    sentences = list[str]()
+    if not settings:
+        sentences = [pair.sentence for pair in pairs] or _findings(studies, columns)
     sentences += _counts(studies, [pair.first for pair in every if pair.first not in PAIR], figures)
     if all(column.heads != MEMORY_OVER_TLS for column in columns):
         sentences += _over_tls(studies, figures)
-    sentences += _facts(studies, figures, is_alone=not pairs)
+    sentences += _facts(studies, figures, is_alone=not (pairs or settings))
     marks = "".join(entry.text for column in columns for entry in column.entries.values())
-    is_in_table = {"unsure": "?" in marks, "own": "own" in models.values()}
+    is_in_table = {
+        "signs": bool(settings),
+        "unsure": "?" in marks and not settings,
+        "own": "own" in models.values(),
+    }
     legend = [SENTENCES[name] for name, is_marked in is_in_table.items() if is_marked]
     sentences += [" ".join(legend)] if legend else []
-    return RunAnswer(_title(studies.rows, machine), conditions(studies), columns, models, pairs, figures, sentences)
+    title = _title(studies.rows, machine)
+    first = settings or [Criterion("", ("",), starred)]
+    return RunAnswer(
+        title,
+        conditions(studies),
+        first,
+        cells or columns,
+        models,
+        pairs,
+        figures,
+        sentences,
+    )
 
 
 def _preset(rows: Sequence[Row], machine: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,6 +359,58 @@ COLUMNS: dict[str, Callable[[Studies, str], Criterion | None]] = {
 """What makes a column; the others are of other studies."""
 
 
+# The table of cells
+
+
+def _cells(
+    studies: Studies,
+    usual: Sequence[Criterion],
+    names: Mapping[str, Entry],
+) -> tuple[list[Criterion], list[Criterion]]:
+    """Return the settings in which cells differ, and the models, as columns; ``names`` are those of the models.
+
+    Both are empty if the ``usual`` columns show more than times, or all cells: some model must have three of them, or
+    two in a grid of the command line. The sign of an entry is that of the ratio of CPU times.
+    """
+    if {column.name for column in usual} != {*TIMES}:
+        return [], []
+    costs, rates = (parts_of(replace(study_of(name), columns=SETTINGS), studies.lines)[0] for name in TIMES)
+    place = ["line", *SETTINGS]
+    of_rates = rates.means.assign(rate=list(map(written(rates), records(rates.means))))
+    cells = costs.means.merge(of_rates, on=place, suffixes=("", "_rate"))
+    cells = cells.merge(costs.ratios[[*place, "answer"]], "left")
+    cells["size"] = cells["site"].str.len()  # a larger page has a longer number
+    differing = [key for key in SETTINGS if len(set(cells[key])) > 1]
+    settings = defaultdict[str, dict[str, Entry]](dict)
+    models = defaultdict[str, dict[str, Entry]](dict)
+    for each in records(cells.sort_values(["size", "site", "cpu_ns", "latency_ns", "in_flight"])):
+        texts = {key: words.short_name(key, getattr(each, key)) for key in differing}
+        cell = ", ".join(texts.values())
+        for key, value in texts.items():
+            settings[key][cell] = Entry(value, {})
+        cost = f"({text(costs.study.figure, each)})"
+        sign = SIGNS.get(each.answer, "")
+        figures = {
+            "pages_per_s": each.estimate_rate,
+            "cpu_per_page_ns": each.estimate,
+            "valid": each.valid,
+        }
+        models[base(each.line)][cell] = Entry(f"{each.rate:>7} {cost:>8}{sign:2}", figures)
+    least = 3
+    if studies.rows[0].run.endswith(f"-{lists.NAME}"):
+        least = 2
+    if max(map(len, models.values()), default=0) < least:
+        return [], []
+    columns = []
+    for name, starred in names.items():
+        heads = starred.text, SENTENCES["head_cell"]
+        columns.append(Criterion(name, heads, models[name]))
+    first = []
+    for key, entries in settings.items():
+        first.append(Criterion(key, (words.value_words(key),), entries))
+    return first, columns
+
+
 # One model against another
 
 
@@ -337,7 +437,6 @@ def _against(studies: Studies, first: str, other: str) -> ModelPair:
         "fast": _timed(studies, "cpu", titles),
         "slow": _timed(studies, "throughput", titles),
         **_memory(studies, titles),
-        "in_flight": _reached(studies, first),
     }
     known = {name: clause for name, clause in clauses.items() if clause is not None}
     head = SENTENCES["threads_against" if is_usual else "against"].format(*titles)
@@ -359,12 +458,11 @@ def _timed(studies: Studies, name: str, titles: Mapping[str, str]) -> Entry | No
     part = studies.parts[name][0]
     table = TEXTS[f"answer_{name}"]
     figure = part.study.figure
-    lines = part.at(part.lines, [part.usual])
+    lines = part.at(part.compared, [part.usual])
     if (lines["latency_ns"].iloc[0] > 0) != (name == "throughput"):
         return None
-    lines = lines[(lines["figure"] == part.study.figures[0]) & (lines["role"] != "placebo")]
     lines = lines.assign(model=lines["line"].map(base))
-    lines = lines[lines["model"].isin(titles)]
+    lines = lines[lines["model"].isin(titles) & (lines["role"] != "placebo")]
     if lines.empty:
         return None
     lines = lines[lines["valid"]]
@@ -429,14 +527,6 @@ def _less_memory(known: Mapping[str, Any], titles: Mapping[str, str], table: Map
             "ratio": ratio,
         },
     )
-
-
-def _reached(studies: Studies, model: str) -> Entry | None:
-    """Say how many fetches a client with a limit of its own kept in flight in the blocks, where it reached it."""
-    for row in studies.rows:
-        if row.reached and row.kind == "arm" and base(row.arm) == model:
-            return Entry(SENTENCES["reached"].format(row.reached), {"most": row.measured.reached_in_flight})
-    return None
 
 
 def _without(titles: Mapping[str, str], known: Collection[str], table: Mapping[str, str]) -> Entry:

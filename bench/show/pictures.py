@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 from inflight.bench import units
 from inflight.bench.rows import files
@@ -45,6 +46,10 @@ DPI = 150
 """Resolution of PNG files."""
 TEXT, SMALL = 12, 11
 """Sizes of text in points."""
+MAX_CHARACTERS = 24
+"""Maximum number of characters of a line of a name; a wide one counts twice."""
+WIDE = "@%MWmw"
+"""Letters that are nearly twice as wide as the others."""
 SETTINGS: dict[Any, Any] = {
     "text.parse_math": False,  # a strategy's name is a name, whatever dollars it contains
     "svg.fonttype": "none",
@@ -284,9 +289,11 @@ def name_rows(axes: "Axes", names: Sequence[str], figures: Mapping[int, str] | N
 
 def in_lines(name: str) -> str:
     """Return a long name in two lines, so that it leaves room for the axes; cut if that is not enough."""
-    if len(name) <= 24 or "\n" in name:
+    wide = [char for char in name if char in WIDE or east_asian_width(char) in "FW"]
+    most = MAX_CHARACTERS * len(name) // max(1, len(name) + len(wide))
+    if len(name) <= most or "\n" in name:
         return name
-    return "\n".join(textwrap.wrap(name, 24, max_lines=2, placeholder="…"))
+    return "\n".join(textwrap.wrap(words.shortened(name, 2 * most), most, max_lines=2, placeholder="…"))
 
 
 def set_ticks(axis: Any, write: Callable[..., str], most: int = 4) -> None:

@@ -45,14 +45,16 @@ def test_the_cheaper_model_is_named_with_what_the_other_one_costs(factor: float,
     assert fast["answer"] == "differs"
 
 
-def test_every_figure_of_the_screen_is_in_the_json() -> None:
-    answer = answered(both("quick", "limits", "counts"))
+@pytest.mark.parametrize("runs", [("quick", "limits", "counts"), ("map",)])
+def test_every_figure_of_the_screen_is_in_the_json(runs: tuple[str, ...]) -> None:
+    answer = answered(both(*runs))
     values = json.loads(json.dumps(answer.as_json(), allow_nan=False))
     known = {units.number(number, digits) for number in numbers(values) for digits in (1, 2, 3, 5)}
     known |= {units.percent(number).removesuffix(" %") for number in numbers(values) if 0 <= number < 1}
-    known |= {units.number(number / 1000, 2) for number in numbers(values)}
+    known |= {units.number(number / scale, 2) for number in numbers(values) for scale in (1000, 1_000_000)}
+    known.add("2")  # "equal within 2 %"
 
-    cells = [text for line in answer.table.cells for text in line[1:]]
+    cells = [text for line in answer.table.cells for text in line[len(answer.first) :]]
     figures = [figure for text in (*cells, *answer.sentences) for figure in re.findall(r"\d[\d,.]*\d|\d", text)]
     assert figures
     assert [figure for figure in figures if figure not in known] == []
@@ -143,3 +145,70 @@ def test_the_screen_has_at_most_25_lines_of_80_columns() -> None:
         lines = answered(rows).lines()
         assert max(map(len, lines)) <= WIDTH
         assert len(lines) <= 25 - len(["page", "all figures"])
+
+
+# A table of cells
+
+GRID = {"run": "20261129T130548584Z-vm-grid"}
+
+
+def grid(query: str = "kind == 'arm'") -> list[Row]:
+    return of("map", query, (ALL, GRID))
+
+
+def test_a_grid_has_a_line_for_each_cell_in_the_order_of_what_differs_in_them() -> None:
+    answer = answered(grid("latency == '0' or cpu == '0'"))
+
+    settings = [line[:2] for line in answer.table.cells]
+    assert answer.table.heads[:2] == ("CPU work", "added latency")
+    assert settings == [
+        ("none", "0 ms"),
+        ("none", "50 ms"),
+        *((f"{work}", "0 ms") for work in ("100 µs", "1 ms", "10 ms")),
+    ]
+    assert [column.name for column in answer.columns] == list(answer.models)
+
+
+def test_larger_pages_are_below_smaller_ones() -> None:
+    sizes = (5_000, 100_000, 900)
+    rows = [row for size in sizes for row in varied(grid("cpu == '0'"), (ALL, {"workload.site.body_bytes": size}))]
+
+    lines = answered(rows).table.cells
+    assert [line[0].rpartition(" ")[2] for line in lines[::2]] == ["900", "5000", "100000"]
+
+
+@pytest.mark.parametrize(("query", "is_of_cells"), [("cpu == '0'", True), ("cpu == '0' and latency == '0'", False)])
+def test_a_grid_of_two_cells_has_both_and_a_single_one_has_the_usual_columns(query: str, *, is_of_cells: bool) -> None:
+    assert bool(answered(grid(query)).first[0].name) == is_of_cells
+    assert not answered(of("map", query, (ALL, {"run": "20261129T130548584Z-vm-other"}))).first[0].name
+
+
+def test_a_run_that_also_held_fetches_has_its_memory_in_the_table() -> None:
+    rows = [*grid(), *of("quick", "kind == 'memory'", (ALL, GRID))]
+
+    assert "memory" in [column.name for column in answered(rows).columns]
+
+
+def test_a_model_without_another_one_has_no_signs() -> None:
+    (column,) = answered(grid(CALLBACKS)).columns
+
+    assert not [entry for entry in column.entries.values() if "?" in entry.text]
+
+
+def test_of_many_cells_the_first_ones_are_on_the_screen_and_the_others_are_counted() -> None:
+    numbers_in_flight = (1, 3, 10, 30, 100, 300)
+    rows = [row for n in numbers_in_flight for row in varied(grid(), (ALL, {"workload.in_flight": n}))]
+    lines = answered(rows).lines()
+
+    assert max(map(len, lines)) <= WIDTH
+    assert len(lines) <= 25 - len(["page", "all figures", "again"])
+    (left,) = (line for line in lines if line.endswith("more lines: inflight report FOLDER --format terminal"))
+    assert int(left.split()[0]) > 80
+
+
+def test_models_that_have_no_room_are_below_the_others() -> None:
+    lines = answered(grid("cpu == '0'")).lines()
+
+    heads = [line.split() for line in lines if "callbacks" in line or "native_asyncio" in line]
+    assert len(heads) == 2
+    assert [head[:1] for head in heads] == [["added"], ["added"]]

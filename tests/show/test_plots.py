@@ -18,7 +18,7 @@ from inflight.bench.show.pictures import Panel, Picture, Point
 from inflight.bench.show.studies import Studies
 from tests.made_rows import MACHINE, crawl_row, grid, memory_row
 from tests.outputs import recorded
-from tests.show.cases import ASYNCIO, FAST, SLOW, of
+from tests.show.cases import ASYNCIO, FAST, MEMORY, SLOW, of
 from tests.show.drawn import drawn
 
 LOOK = look("callbacks")
@@ -212,3 +212,12 @@ def test_the_axes_of_a_ladder_begin_at_zero() -> None:
 
     assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "linear")
     assert (panel.get_xlim()[0], panel.get_ylim()[0]) == (0, 0)
+
+
+@pytest.mark.parametrize("letter", ["W", "m", "漢"])
+def test_a_long_name_of_wide_letters_leaves_room_for_the_memory_beside_it(letter: str) -> None:
+    (panel,) = drawn(of("quick", MEMORY, (ASYNCIO, {"name": 40 * letter})))["memory"].axes
+
+    (name,) = (label.get_text() for label in panel.get_yticklabels() if letter in label.get_text())
+    assert "…" in name
+    assert max(map(len, name.split("\n"))) <= 12
