@@ -19,7 +19,7 @@ from inflight.bench.frame import slopes
 from inflight.bench.frame.contrast import contrast, records, summary
 from inflight.bench.frame.statistics import knee
 from inflight.bench.plan.grid import USUAL_PAGES
-from inflight.bench.predict.model import Load, Model, bare, models
+from inflight.bench.predict.model import Load, Model, bare, in_turns, models
 from inflight.bench.rows.kinds import OVER_TLS
 
 POOL, MEMBER = "process_pool", "native_asyncio"
@@ -32,9 +32,6 @@ MEMORY_SHARE = 1 / 4
 MIN_TURN_NS, SERVER_NS = 1_000_000, 100_000
 """Minimum duration of a fetch below the knee: shorter ones depend on the time of server and network, which the formula
 leaves out; and that time on the loopback interface, about."""
-MUCH_WORK = 5
-"""Work per page as a multiple of the pool's own CPU time, from which on a pool is advised: with less, its parent and
-the server, which share the cores, decide."""
 _PLAIN = (
     "kind == 'arm' and valid and stack == 'shared' and role != 'placebo' and comparison == '' and arm == strategy "
     f"and (cores > 1) == (strategy == '{POOL}')"
@@ -125,7 +122,7 @@ def advise(
     if (advised.memory_bytes or 0) > MEMORY_SHARE * available_bytes:
         advised = min(alike, key=lambda each: each.memory_bytes or math.inf)
     why_not = _why_not(wanted, advised, forecasts)
-    pools = [model for model in able if model.name == POOL and load.work_ns >= MUCH_WORK * model.cost(in_flight).ns]
+    pools = [in_turns(model, in_flight, load) for model in able if model.name == POOL]
     if pools and cores > 1 and forecasts[0].is_full:
         pool = forecast(pools[0], cores=cores)
         forecasts.append(pool)
@@ -193,7 +190,7 @@ def _forecast(
     if is_long:
         each = min(each, math.ceil(full_at))
     used = min(processes or cores, cores)
-    rates = model.per_s(in_flight, load) if cores == 1 else model.pool_per_s(in_flight, load, used)
+    rates = model.per_s(in_flight, load, used)
     ratio = rates[0] / fastest.per_s(in_flight, load)[0]
     verdict: Verdict = "unknown"
     if model.name == fastest.name:

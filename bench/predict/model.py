@@ -5,6 +5,7 @@ compares the two. With N fetches in flight, added latency L, CPU work w per page
 page, one core fetches X(N) = min(N / (L + c + w), 1 / (c + w)) pages per second (``inflight.bench.frame.statistics``
 has the source). c is measured without latency and CPU work at several numbers in flight.
 Between two of them it is interpolated on a straight line in logarithms of both; outside of them it is constant.
+P processes fetch at most P times what one fetches with N / P, and no more than their parent can hand out: 1 / c.
 """
 
 import math
@@ -22,6 +23,9 @@ HALVINGS = 60
 NUMBERS = (1, 10, 100, 1_000)
 """The numbers in flight at which costs are measured. From 1 to 10 the cost falls by a half or more, so that a line
 from 1 to 100 would be twice too high at 10; above 1,000 it is taken as constant."""
+TURN_NS, MEASURED_CORES = 1_000_000, 2
+"""For how long a process of a pool works on pages before they go home (``strategies.process_pool``), and the number of
+processes with which a pool's costs are measured."""
 NEAR = 2.0
 """Maximum factor between a number in flight and the measured one whose cost is taken for it."""
 
@@ -70,28 +74,11 @@ class Model(NamedTuple):
         """Return the CPU time per page, the work included."""
         return self.cost(in_flight).ns + load.work_ns
 
-    def per_s(self, in_flight: float, load: Load) -> tuple[float, float, float]:
-        """Return the pages per second on one core, and the ends of their range: from the dearest cost on."""
+    def per_s(self, in_flight: float, load: Load, cores: int = 1) -> tuple[float, float, float]:
+        """Return the pages per second on so many cores, and the ends of their range: from the dearest cost on."""
         cost = self.cost(in_flight)
-        mean, low, high = (
-            bound_per_s(in_flight, load.latency_ns, cost_ns + load.work_ns)
-            for cost_ns in (cost.ns, cost.high_ns, cost.low_ns)
-        )
+        mean, low, high = (_per_s(in_flight, load, ns, cores) for ns in (cost.ns, cost.high_ns, cost.low_ns))
         return mean, low, high
-
-    def pool_per_s(self, in_flight: float, load: Load, cores: int) -> tuple[float, float, float]:
-        """Return the same of a pool on so many cores; the high end is what cores that do not wait for each other reach.
-
-        A member of a pool gets new fetches only after it has worked on all pages that have arrived. So its fetches go
-        in waves, and it reaches the lower bound of the closed loop, N / (L + N (c + w)) (Lazowska et al., chapter 5).
-        """
-        cost = self.cost(in_flight)
-        members = min(cores, in_flight)
-        each = in_flight / members
-        mean, low = (
-            in_flight / (load.latency_ns + each * (cost_ns + load.work_ns)) * 1e9 for cost_ns in (cost.ns, cost.high_ns)
-        )
-        return mean, low, members * bound_per_s(each, load.latency_ns, cost.low_ns + load.work_ns)
 
     def knee(self, load: Load) -> float:
         """Return the least number in flight that fills a core."""
@@ -121,6 +108,26 @@ class Model(NamedTuple):
         numbers = [cost.in_flight for cost in self.costs]
         is_above = in_flight > numbers[-1] >= NUMBERS[-1]
         return is_above or numbers[0] / NEAR <= in_flight <= numbers[-1] * NEAR
+
+
+def _per_s(in_flight: float, load: Load, cost_ns: float, cores: int) -> float:
+    """Return the pages per second at one cost; on several cores, a parent that takes all of the cost may be full."""
+    members = min(cores, in_flight)
+    per_s = members * bound_per_s(in_flight / members, load.latency_ns, cost_ns + load.work_ns)
+    if cores == 1:
+        return per_s
+    return min(per_s, 1e9 / cost_ns)
+
+
+def in_turns(pool: Model, in_flight: int, load: Load) -> Model:
+    """Return a pool with the cost that it has at this CPU work, with so many in flight.
+
+    The pages of one turn go home in one message. So a page costs as much as with as many in flight as a turn has.
+    """
+    if not load.work_ns:
+        return pool
+    pages = max(1, TURN_NS / load.work_ns)
+    return Model(pool.name, (pool.cost(min(in_flight, MEASURED_CORES * pages)),))
 
 
 def models(lines: DataFrame) -> list[Model]:

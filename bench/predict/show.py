@@ -21,7 +21,7 @@ MUCH_LESS = 2
 """A model whose fetches take less memory than others by more than this factor is named."""
 EXPECTED = (
     "Expected, with N in flight, latency L, work w and c the rest of the CPU time per page: "
-    "X(N) = min(N / (L + c + w), 1 / (c + w)); of P processes N / (L + N (c + w) / P) (docs/decisions.md). "
+    "X(N) = min(N / (L + c + w), 1 / (c + w)), and P times as much of P processes with N / P each (docs/decisions.md). "
     "--verify measures it."
 )
 """How the figures were predicted."""

@@ -36,7 +36,7 @@ def test_no_loop_is_faster_than_its_latency_or_its_cores_allow(
     load = Load(latency_ns, work_ns)
     page_ns = of.page_ns(cap, load)
 
-    for (rate, low, high), used in ((of.per_s(cap, load), 1), (of.pool_per_s(cap, load, cores), cores)):
+    for (rate, low, high), used in ((of.per_s(cap, load), 1), (of.per_s(cap, load, cores), min(cores, cap))):
         assert low <= rate <= high * (1 + 1e-9)
         assert rate <= used * 1e9 / page_ns * (1 + 1e-9)
         assert rate <= cap * 1e9 / (latency_ns + page_ns) * (1 + 1e-9)
