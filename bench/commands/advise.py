@@ -102,14 +102,19 @@ def run(
         left_out |= {part.name: trial.short[part.id] for part in row_trials(trial) if part.id in trial.short}
     names = [name for name in measured.strategies if name not in left_out]
     singles = {*names} - {advice.POOL}
+    over = " over https" if tls else ""
     need(bool(singles), next(iter(left_out.values()), ""))
     place = folder or newest(out, wanted, names)
     if place is None:
-        place = _run(out, measured, f"No run of this machine in {out} has the CPU time per page: measuring it")
+        lacks = f"No run of this machine in {out} has the CPU time per page at about {in_flight:,} in flight{over}"
+        place = _run(out, measured, f"{lacks}: measuring it")
     stored = rows.read(place)
     lines = with_cycles(frame(stored), stored)
     is_known = any(model.name in singles for model in advice.known(lines, wanted))
-    need(is_known, f"{place} has no CPU time per page, without latency and CPU work, at about {in_flight:,} in flight")
+    need(
+        is_known,
+        f"{place} has no CPU time per page, without latency and CPU work, at about {in_flight:,} in flight{over}",
+    )
     there, here = rows.machine(place), host.machine()
     programs = Path(strategies.__file__).parent
     lengths = {name: len((programs / f"{name}.py").read_text("utf-8").splitlines()) for name in names}

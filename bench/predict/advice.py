@@ -76,6 +76,8 @@ class Forecast(Struct, frozen=True, kw_only=True):
     """Whether the core is the limit, and not the latency."""
     memory_bytes: float | None
     """Memory of all fetches; None: unknown."""
+    memory_is_whole: bool
+    """Whether it has the kernel's part, which other programs can disturb."""
     verdict: Verdict
     program_lines: int
 
@@ -153,14 +155,20 @@ def known(lines: DataFrame, wanted: Wanted) -> list[Model]:
     return [model for model in every if model.name == POOL or model.has_cost(wanted.in_flight)]
 
 
-def _sizes(trials: DataFrame, wanted: Wanted) -> dict[str, float]:
-    """Return the memory of one more fetch in flight in bytes, of each strategy whose memory was measured."""
+def _sizes(trials: DataFrame, wanted: Wanted) -> dict[str, tuple[float, bool]]:
+    """Return the memory of one more fetch in flight in bytes, and whether it is whole, of each measured strategy.
+
+    It is that of all layers; where the kernel's are unknown, that of the process.
+    """
     held = trials[(trials["kind"] == "memory") & (trials["connection"] == wanted.connection)]
     if held.empty:
         return {}
     table = slopes.slopes(slopes.layers(held))
-    able = table[(table["layer"] == slopes.FULL) & (table["group"] == "held") & table["estimate"].notna()]
-    sizes = dict(zip(able["arm"], able["estimate"], strict=True))
+    able = table[(table["group"] == "held") & table["estimate"].notna()]
+    sizes = {}
+    for layer in ("user", slopes.FULL):
+        for line in records(able[able["layer"] == layer]):
+            sizes[line.arm] = line.estimate, layer == slopes.FULL
     if MEMBER in sizes:
         sizes[POOL] = sizes[MEMBER]
     return sizes
@@ -173,7 +181,7 @@ def _forecast(
     wanted: Wanted,
     fastest: Model,
     answers: Mapping[str, str],
-    sizes: Mapping[str, float],
+    sizes: Mapping[str, tuple[float, bool]],
     lengths: Mapping[str, int],
 ) -> Forecast:
     """Return what to expect of a model on at most so many cores; the pool has several, the others one.
@@ -189,6 +197,7 @@ def _forecast(
     each = math.ceil(in_flight / (processes or cores))
     if is_long:
         each = min(each, math.ceil(full_at))
+    size, is_whole = sizes.get(model.name, (None, True))
     used = min(processes or cores, cores)
     rates = model.per_s(in_flight, load, used)
     ratio = rates[0] / fastest.per_s(in_flight, load)[0]
@@ -213,7 +222,8 @@ def _forecast(
         cpu_per_page_ns=model.page_ns(in_flight, load),
         knee=full_at,
         is_full=in_flight >= used * full_at,
-        memory_bytes=sizes[model.name] * in_flight if model.name in sizes else None,
+        memory_bytes=None if size is None else size * in_flight,
+        memory_is_whole=is_whole,
         verdict=verdict,
         program_lines=lengths[model.name],
     )

@@ -17,11 +17,14 @@ VERDICTS = {"unknown": "can't tell"}
 """What is written for a verdict, if it is not the verdict."""
 WIDTH = 100
 """Width of the text."""
+MAX_OFF = 0.25
+"""How far off an expected figure may be, as a share of it; on a quiet machine it is less."""
 MUCH_LESS = 2
 """A model whose fetches take less memory than others by more than this factor is named."""
 EXPECTED = (
     "Expected, with N in flight, latency L, work w and c the rest of the CPU time per page: "
-    "X(N) = min(N / (L + c + w), 1 / (c + w)), and P times as much of P processes with N / P each (docs/decisions.md). "
+    "X(N) = min(N / (L + c + w), 1 / (c + w)); of P processes min(N / (L + c + w), P / (c + w), 1 / c). "
+    "Memory is of the fetches alone; ≥: without the kernel's part. "
     "--verify measures it."
 )
 """How the figures were predicted."""
@@ -88,17 +91,16 @@ def _why(advice: Advice, advised: Forecast, wanted: Wanted) -> list[str]:
         sentences.append(f"CPU-bound: one core gives {units.number(fastest.pages_per_s[0])}{of} pages/s.")
     else:
         share = units.percent(advised.pages_per_s[0] * page_ns / 1e9)
-        sentences.append(f"Latency-bound: N / L gives {gives} pages/s, and a core is {share} busy.")
+        sentences.append(f"Latency-bound: N / (L + c + w) gives {gives} pages/s, and a core is {share} busy.")
     if advised.processes != 1:
         each = words.in_flight(math.ceil(wanted.in_flight / advised.cores))
         sentences.append(
             f"This machine has {words.counted(advised.cores, 'core')}: as many processes with {each} each give {gives}."
         )
     if advised.is_full and wanted.load.latency_ns:
-        waits = units.duration(advised.fetch_ns, 2)
-        sentences.append(
-            f"With all {units.count(wanted.in_flight)} a fetch takes {waits} instead of {units.duration(turn_ns, 2)}."
-        )
+        waits, usual = units.duration(advised.fetch_ns, 2), units.duration(turn_ns, 2)
+        if waits != usual:
+            sentences.append(f"With all {units.count(wanted.in_flight)} a fetch takes {waits} instead of {usual}.")
     if advised.processes == 1 and len(advice.alike) > 1:
         sentences.append(_why_of_those_alike(advice, advised))
     return sentences
@@ -128,6 +130,8 @@ def _line(forecast: Forecast, wanted: Wanted) -> tuple[str, ...]:
     _, low, high = map(units.number, forecast.pages_per_s)
     knee = units.number_tick(float(f"{forecast.knee:.2g}")) if wanted.load.latency_ns >= MIN_TURN_NS else "-"
     memory = "-" if forecast.memory_bytes is None else units.size(forecast.memory_bytes)
+    if not forecast.memory_is_whole:
+        memory = f"≥{memory}"
     return (
         forecast.strategy,
         str(forecast.cores),
@@ -143,7 +147,12 @@ def _line(forecast: Forecast, wanted: Wanted) -> tuple[str, ...]:
 
 def verified_text(verified: dict[str, Any]) -> str:
     """Return the result of --verify, with the path of its run."""
+    offs = [model["off"] for model in verified["models"]]
     title = "The choice holds" if verified["holds"] else "The measurement does not confirm the choice"
+    if None in offs:
+        title = "The choice could not be measured"
+    elif max(map(abs, offs)) > MAX_OFF:
+        title = f"{title}, but the figures are off: something else took part of the cores, or the prediction is wrong"
     heads = ("model", "expected /s", "measured /s", "95 % interval", "off")
     lines = []
     for name, expected, measured, off in map(dict.values, verified["models"]):

@@ -180,6 +180,23 @@ def test_memory_is_of_the_same_connections(tls: bool) -> None:
     assert sizes == dict.fromkeys([*MODELS, "process_pool"], None if tls else pytest.approx(1_600_000, rel=0.01))
 
 
+def test_without_the_counts_of_the_kernel_memory_is_that_of_the_process() -> None:
+    sizes = (100, 200, 350, 500, 700)
+    held = [held_row("callbacks", n, (16_000, 0, 0, 8_000)) for n in sizes]
+    disturbed = [held_row("thread_pool", n, (30_000, 0, 0, 8_000), unknown=["slab_bytes"]) for n in sizes]
+    asked = wanted(0, MS, 100)
+
+    found = advice(asked, [*rows_of(100), *held, *disturbed])
+
+    models = {each.strategy: each for each in found.models}
+    assert models["callbacks"].memory_bytes == pytest.approx(2_400_000, rel=0.01)
+    assert models["callbacks"].memory_is_whole
+    assert models["thread_pool"].memory_bytes == pytest.approx(3_000_000, rel=0.01)
+    assert not models["thread_pool"].memory_is_whole
+    assert models["native_asyncio"].memory_bytes is None
+    assert "≥3.00 MB" in text_of(found, asked)
+
+
 SIZES = {"callbacks": 53_000, "native_asyncio": 304_000, "thread_pool": 107_000}
 """Memory of one more fetch over TLS in bytes."""
 
@@ -271,13 +288,16 @@ def test_other_rows_have_no_cost(found: list[Row]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("factors", "invalid", "holds", "off"),
-    [((0.98, 0.97), False, True, 0.028), ((0.8, 0.8), False, True, 0.198), ((0.95, 1.2), False, False, 0.202),
-     ((1, 1), True, False, None)],
-    ids=["as expected", "slower than expected", "the other one is faster", "no valid block"],
+    ("factors", "invalid", "holds", "off", "title"),
+    [((0.98, 0.97), False, True, 0.028, "The choice holds."),
+     ((0.8, 0.8), False, True, 0.198, "The choice holds."),
+     ((0.5, 0.5), False, True, 0.499, "The choice holds, but the figures are off: "),
+     ((0.95, 1.2), False, False, 0.202, "The measurement does not confirm the choice."),
+     ((1, 1), True, False, None, "The choice could not be measured.")],
+    ids=["as expected", "slower than expected", "half as fast", "the other one is faster", "no valid block"],
 )  # fmt: skip
 def test_a_verification_holds_unless_another_model_is_surely_faster(
-    factors: tuple[float, float], invalid: bool, holds: bool, off: float | None
+    factors: tuple[float, float], invalid: bool, holds: bool, off: float | None, title: str
 ) -> None:
     chosen = advice(wanted(50, 0, 10), rows_of(10)).models[:2]
     found = [
@@ -292,7 +312,7 @@ def test_a_verification_holds_unless_another_model_is_surely_faster(
     offs = [abs(model["off"]) for model in verified["models"] if model["off"] is not None]
     assert max(offs, default=None) == (None if off is None else pytest.approx(off, abs=0.001))
     text = show.verified_text(verified | {"folder": "results/x"})
-    assert text.startswith("The choice holds" if holds else "The measurement does not confirm the choice")
+    assert text.startswith(title)
 
 
 def test_a_noisy_run_confirms_nothing() -> None:
@@ -333,7 +353,7 @@ def test_the_text_has_the_advice_and_its_basis_and_hostile_names_are_made_harmle
     for part in (
         "a: left out, why.",
         "another machine: cpu Other 1, here Imaginary 9000.",
-        "Latency-bound: N / L gives 6,250 pages/s, and a core is 32 % busy.",
+        "Latency-bound: N / (L + c + w) gives 6,250 pages/s, and a core is 32 % busy.",
         "are within 5 %; native_asyncio has the shortest program of them (100 lines).",
         "measured on 26 Nov 2026 (1 day ago)",
         "alike",

@@ -115,7 +115,8 @@ def test_a_run_that_came_with_the_project_is_used_only_when_named_and_with_its_a
         rf"^From: +{re.escape(str(reference))}, measured on 02 Jan 2026 \(\d+ days? ago\)$", named.out, re.MULTILINE
     )
     assert not laboratory.asked
-    assert call(*command).err.startswith(f"No run of this machine in {tmp_path} has the CPU time per page: measuring")
+    first = f"No run of this machine in {tmp_path} has the CPU time per page at about 100 in flight: measuring it"
+    assert call(*command).err.startswith(first)
 
 
 def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
@@ -130,7 +131,8 @@ def test_without_a_run_of_this_machine_it_measures_one_and_says_so_first(
     own = rows.read(Path(found["run"]))
     assert (done.code, found["advised"]["strategy"], found["alike"]) == (0, "callbacks", list(COSTS)[:1])
     assert found["advised"]["memory_bytes"] == pytest.approx(60 * 16_000, rel=0.01)
-    assert done.err.startswith(f"No run of this machine in {tmp_path} has the CPU time per page: measuring it")
+    first = f"No run of this machine in {tmp_path} has the CPU time per page at about 60 in flight: measuring it"
+    assert done.err.startswith(first)
     assert "; this takes about " in done.err.splitlines()[0]
     blocks = [row for row in own if row.kind == "arm"]
     assert {(row.workload.in_flight, row.workload.mean_latency_ns) for row in blocks} == {(2, 0), (10, 0), (100, 0)}
