@@ -126,9 +126,11 @@ class Check:
             return Ending("skipped", (str(error),))
         assert error is not None
         text = report.longreprtext
-        if isinstance(error, UNCLOSED):
+        every = members(error)
+        last = every[-1]
+        if all(isinstance(each, UNCLOSED) for each in every):
             # What was not closed is found later, wherever the interpreter collects it: that place is not the cause.
-            unclosed = error.__cause__ or error
+            unclosed = last.__cause__ or last
             return Ending("failed", (say(NOTHING_LEFT, f"{type(unclosed).__name__}: {unclosed}"),), "cleanup", text)
         if isinstance(error, BrokenRuleError):
             return Ending("failed", (str(error),), error.rule, text)
@@ -138,7 +140,6 @@ class Check:
             return Ending("failed", (line,), self._broken, text)
         if isinstance(error, pytest.fail.Exception):
             return Ending("failed", (str(error),), None, text)
-        (*_, last) = members(error)
         return Ending("failed", (say("no exception", "one", located(last, error)),), None, text)
 
     def _run(self, item: pytest.Item) -> Ending:

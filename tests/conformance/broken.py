@@ -80,6 +80,11 @@ def forgets_to_close_a_socket(job: Job, frontier: Frontier) -> None:
     socket.socket()
 
 
+def forgets_to_close_two_sockets(job: Job, frontier: Frontier) -> None:
+    forgets_to_close_a_socket(job, frontier)
+    socket.socket()
+
+
 def ignores_redirects(job: Job, frontier: Frontier) -> None:
     crawl_changed(job, frontier, lambda _, response: response._replace(location=None))
 

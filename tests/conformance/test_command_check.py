@@ -76,6 +76,14 @@ def test_a_warning_of_a_library_breaks_no_rule() -> None:
     assert check("warns", "--rule", "ends").code == 0
 
 
+def test_several_things_that_were_not_closed_break_one_rule() -> None:
+    done = check("forgets_to_close_two_sockets", "--rule", "ends")
+
+    ends, cleanup, leak, *_ = done.out.splitlines()
+    assert (ends[:12], cleanup[:15]) == ("ok      ends", "FAILED  cleanup")
+    assert leak.strip().startswith("expected nothing left — observed ResourceWarning: unclosed <socket.socket ")
+
+
 def test_a_leak_is_told_by_its_rule_in_whatever_test_it_is_found_and_hides_nothing() -> None:
     done = check("leaks_a_descriptor", "--rule", "ends")
 
