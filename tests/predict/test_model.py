@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from inflight.bench.frame.contrast import records, summary
 from inflight.bench.frame.frame import frame, with_cycles
 from inflight.bench.frame.statistics import CLEARLY_ABOVE, knee
-from inflight.bench.predict.model import Cost, Load, Model, models
+from inflight.bench.predict.model import TURN_NS, Cost, Load, Model, in_turns, models
 from inflight.bench.rows import files
+from inflight.strategies.process_pool import TURN_S
 from tests.made_rows import arm_row
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -93,3 +94,13 @@ def test_predictions_clearly_beyond_the_knee_are_within_25_percent_of_the_stored
 
     assert len(off) > 25
     assert max(off.values()) < math.log(1.25)
+
+
+def test_a_page_of_a_pool_costs_as_much_as_with_as_many_in_flight_as_a_turn_has() -> None:
+    pool = model((2, 200 * US), (200, 20 * US))
+
+    costs = [in_turns(pool, 100, Load(0, work_ns)).page_ns(100, Load(0, 0)) for work_ns in (5e6, 1e6, 1e5, 1e3)]
+
+    assert TURN_NS == TURN_S * 1e9
+    assert costs == pytest.approx([200 * US, 200 * US, pool.cost(20).ns, pool.cost(100).ns])
+    assert in_turns(pool, 100, Load(0, 0)) is pool
