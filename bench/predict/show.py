@@ -151,8 +151,8 @@ def verified_text(verified: dict[str, Any]) -> str:
     title = "The choice holds" if verified["holds"] else "The measurement does not confirm the choice"
     if None in offs:
         title = "The choice could not be measured"
-    elif max(map(abs, offs)) > MAX_OFF:
-        title = f"{title}, but the figures are off: something else took part of the cores, or the prediction is wrong"
+    elif verified["holds"] and max(map(abs, offs)) > MAX_OFF:
+        title += ", but the figures are off: something else took part of the cores, or the prediction is wrong"
     heads = ("model", "expected /s", "measured /s", "95 % interval", "off")
     lines = []
     for name, expected, measured, off in map(dict.values, verified["models"]):

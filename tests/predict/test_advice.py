@@ -293,8 +293,10 @@ def test_other_rows_have_no_cost(found: list[Row]) -> None:
      ((0.8, 0.8), False, True, 0.198, "The choice holds."),
      ((0.5, 0.5), False, True, 0.499, "The choice holds, but the figures are off: "),
      ((0.95, 1.2), False, False, 0.202, "The measurement does not confirm the choice."),
+     ((0.5, 1.2), False, False, 0.499, "The measurement does not confirm the choice."),
      ((1, 1), True, False, None, "The choice could not be measured.")],
-    ids=["as expected", "slower than expected", "half as fast", "the other one is faster", "no valid block"],
+    ids=["as expected", "slower than expected", "half as fast", "the other one is faster",
+         "half as fast, and the other one is faster", "no valid block"],
 )  # fmt: skip
 def test_a_verification_holds_unless_another_model_is_surely_faster(
     factors: tuple[float, float], invalid: bool, holds: bool, off: float | None, title: str
